@@ -1,0 +1,298 @@
+// Routes of subscriptions: whom to wake for which task; each hands out a push config for the agent.
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { taskStates } from '../../shared/a2a/task.ts'
+import { sealCredentials } from '../../shared/calling.ts'
+import { invalidField, RouseError } from '../../shared/errors.ts'
+import { canonical, idOf } from '../../shared/hash.ts'
+import { makeHook, refOf } from '../../shared/hooks.ts'
+import type { Agent, Registration, Subscription, Target } from '../../shared/model.ts'
+import { bindMs } from '../../shared/policy.ts'
+import type { Relay } from '../../shared/relay.ts'
+import { getAgent } from '../../shared/store/agents.ts'
+import { follow, list, point, unpoint } from '../../shared/store/directory.ts'
+import type { Listing } from '../../shared/store/keys.ts'
+import {
+  bindSubscription,
+  getSubscription,
+  isLive,
+  putSubscription,
+  replaceCredentials,
+} from '../../shared/store/subscriptions.ts'
+import { getTarget, removeTarget } from '../../shared/store/targets.ts'
+import { usualPrincipal } from '../../shared/store/watches.ts'
+import { endAtAgent, handedOut, lookSoon, register, watchTask } from '../../shared/subscribing.ts'
+import { sweepMs } from '../../shared/sweep.ts'
+import { openSecrets } from '../../shared/targets.ts'
+import { CredentialsRequest } from './agents.ts'
+import { type Env, tenantOf } from './auth.ts'
+import { Id, newPathId, onlyQuery, pathId, readBody, readPage, TaskId } from './input.ts'
+import { saveTarget, shownTarget, TargetRequest } from './targets.ts'
+
+const day = 24 * 60 * 60
+
+const SubscriptionRequest = z.strictObject({
+  agent: Id,
+  scope: z.enum(['task', 'agent']).default('task'),
+  taskId: TaskId.optional(),
+  principal: Id.default(usualPrincipal),
+  states: z
+    .array(z.enum(taskStates))
+    .min(1)
+    .default(['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required']),
+  client: Id.optional(),
+  targets: z
+    .array(z.union([Id, TargetRequest]))
+    .max(10)
+    .default([]),
+  agentTenant: Id.optional(),
+  credentials: CredentialsRequest.optional(),
+  ttlSeconds: z
+    .number()
+    .int()
+    .min(60)
+    .max(365 * day)
+    .default(30 * day),
+})
+
+type SubscriptionRequest = z.infer<typeof SubscriptionRequest>
+
+const all: Listing = { kind: 'subscriptions' }
+const ofAgent = (agent: string): Listing => ({ kind: 'subscriptions', by: 'agent', of: agent })
+const ofClient = (client: string): Listing => ({ kind: 'subscriptions', by: 'client', of: client })
+
+export function subscriptions(relay: Relay): Hono<Env> {
+  const { table } = relay
+  return new Hono<Env>()
+    .post('/subscriptions', async c => {
+      const tenant = tenantOf(c.get('caller'), 'write')
+      const id = `sub_${Buffer.from(relay.random(15)).toString('base64url')}`
+      return c.json(await subscribe(relay, tenant, id, await readBody(c, SubscriptionRequest)), 201)
+    })
+    .put('/subscriptions/:id', async c => {
+      const tenant = tenantOf(c.get('caller'), 'write')
+      const id = newPathId(c, 'id')
+      return c.json(await subscribe(relay, tenant, id, await readBody(c, SubscriptionRequest)))
+    })
+    .get('/subscriptions/:id', async c => {
+      const tenant = tenantOf(c.get('caller'), 'read')
+      return c.json(shown(await subscriptionFor(relay, tenant, pathId(c, 'id'))))
+    })
+    .get('/subscriptions', async c => {
+      onlyQuery(c, 'limit', 'after', 'client', 'agent')
+      const tenant = tenantOf(c.get('caller'), 'read')
+      const { limit, after } = readPage(c)
+      const page = await list(
+        table,
+        tenant,
+        listingOf(c.req.query('client'), c.req.query('agent')),
+        limit,
+        after,
+      )
+      const found = await Promise.all(page.pointers.map(({ id }) => findSubscription(relay, tenant, id)))
+      return c.json({ subscriptions: found.filter(sub => sub !== undefined).map(shown), next: page.next })
+    })
+    .post('/subscriptions/:id/bind', async c => {
+      const tenant = tenantOf(c.get('caller'), 'write')
+      const sub = await liveSubscription(relay, tenant, pathId(c, 'id'))
+      const { taskId } = await readBody(c, z.strictObject({ taskId: TaskId }))
+      return c.json(await bind(relay, sub, taskId))
+    })
+    .put('/subscriptions/:id/credentials', async c => {
+      const tenant = tenantOf(c.get('caller'), 'write')
+      const sub = await liveSubscription(relay, tenant, pathId(c, 'id'))
+      const { credentials } = await readBody(c, z.strictObject({ credentials: CredentialsRequest }))
+      await replaceCredentials(
+        table,
+        sub.ref,
+        await sealCredentials(relay, { subscription: sub }, credentials),
+        relay.now(),
+      )
+      if (sub.taskId !== undefined || sub.scope === 'agent') await lookSoon(relay, sub)
+      return c.body(null, 204)
+    })
+    .delete('/subscriptions/:id', async c => {
+      const tenant = tenantOf(c.get('caller'), 'write')
+      const sub = await subscriptionFor(relay, tenant, pathId(c, 'id'))
+      const agent = await getAgent(table, tenant, sub.agent)
+      const ended = await endAtAgent(relay, sub, agent)
+      for (const target of sub.targets.filter(isInline)) await removeTarget(table, tenant, target)
+      if (sub.client !== undefined) await unpoint(table, tenant, ofClient(sub.client), sub.id)
+      await unpoint(table, tenant, ofAgent(sub.agent), sub.id)
+      await unpoint(table, tenant, all, sub.id)
+      relay.log({ step: 'subscription.deleted', tenant, subscription: sub.id, agent: sub.agent })
+      return c.json({ id: sub.id, status: 'deleted', ...ended })
+    })
+}
+
+function listingOf(client: string | undefined, agent: string | undefined): Listing {
+  if (client !== undefined && agent !== undefined)
+    throw invalidField('?agent', 'List by client or by agent, not both')
+  if (client !== undefined) return ofClient(client)
+  return agent === undefined ? all : ofAgent(agent)
+}
+
+/** The pointer of a subscription keeps its hook, so that a repeated request finishes what a crash left half made. */
+async function findSubscription(relay: Relay, tenant: string, id: string): Promise<Subscription | undefined> {
+  const hook = await follow(relay.table, tenant, all, id)
+  return hook === undefined ? undefined : getSubscription(relay.table, refOf(hook))
+}
+
+async function subscriptionFor(relay: Relay, tenant: string, id: string): Promise<Subscription> {
+  const sub = await findSubscription(relay, tenant, id)
+  if (sub === undefined || sub.status === 'deleted') throw new RouseError('not_found')
+  return sub
+}
+
+async function liveSubscription(relay: Relay, tenant: string, id: string): Promise<Subscription> {
+  const sub = await subscriptionFor(relay, tenant, id)
+  if (sub.status === 'expired' || sub.expiresAt <= relay.now())
+    throw new RouseError('conflict', { detail: 'The subscription has expired.' })
+  return sub
+}
+
+/** Makes a subscription. The same request under the same id again gives the same answer. */
+async function subscribe(relay: Relay, tenant: string, id: string, asked: SubscriptionRequest) {
+  check(asked)
+  const agent = await getAgent(relay.table, tenant, asked.agent)
+  if (agent === undefined) throw invalidField('/agent', 'There is no such agent')
+  const targets = await targetsFor(relay, tenant, id, asked)
+  const sub = await save(relay, tenant, id, asked, targets)
+  const taskId = sub.taskId ?? asked.taskId
+  if (taskId !== undefined && !(await watchTask(relay, sub, taskId)))
+    throw new RouseError('limit_reached', { detail: 'This task has its full number of subscriptions.' })
+  const registration = await register(relay, sub, agent)
+  if (taskId !== undefined || sub.scope === 'agent') await lookSoon(relay, sub)
+  relay.log({ step: 'subscription.made', tenant, subscription: id, agent: agent.agent, task: taskId })
+  return answer(relay, { ...sub, registration }, agent, targets)
+}
+
+function check(asked: SubscriptionRequest): void {
+  if (asked.scope === 'agent' && asked.taskId !== undefined)
+    throw invalidField('/taskId', 'A subscription to a whole agent has no task')
+  if (asked.client === undefined && asked.targets.length === 0)
+    throw invalidField('/targets', 'Expected a target, or a client whose inbox is kept')
+}
+
+const isInline = (target: string): boolean => target.startsWith('inline_')
+
+/** The targets of a request: those named must be there, those given inline are made. */
+function targetsFor(relay: Relay, tenant: string, id: string, asked: SubscriptionRequest): Promise<Target[]> {
+  return Promise.all(
+    asked.targets.map(async (target, index) => {
+      const pointer = `/targets/${index}`
+      if (typeof target !== 'string') {
+        const name = `inline_${idOf('inline', tenant, id, index)}`
+        return saveTarget(relay, { tenant, target: name }, target, pointer)
+      }
+      const found = await getTarget(relay.table, tenant, target)
+      if (found === undefined) throw invalidField(pointer, 'There is no such target')
+      return found
+    }),
+  )
+}
+
+async function save(
+  relay: Relay,
+  tenant: string,
+  id: string,
+  asked: SubscriptionRequest,
+  targets: Target[],
+): Promise<Subscription> {
+  const { table } = relay
+  const fresh = makeHook(relay.config.rootKeys, relay.random(16))
+  const hook = await point(table, tenant, all, id, fresh)
+  const ref = refOf(hook)
+  const { agent, scope, taskId, principal, states, client, agentTenant, credentials, ttlSeconds } = asked
+  const now = relay.now()
+  const made: Subscription = {
+    ref,
+    hook,
+    tenant,
+    id,
+    agent,
+    principal,
+    scope,
+    states: [...new Set(states)],
+    targets: targets.map(({ target }) => target),
+    generation: 1,
+    status: 'active',
+    registration: { status: 'handed_out' },
+    asked: fingerprint(asked),
+    createdAt: now,
+    expiresAt: now + ttlSeconds * 1000,
+    ...(taskId !== undefined && { taskId }),
+    ...(client !== undefined && { client }),
+    ...(agentTenant !== undefined && { agentTenant }),
+    ...(credentials !== undefined && {
+      credentials: await sealCredentials(relay, { subscription: { ref } }, credentials),
+      credentialsAt: now,
+    }),
+    ...(scope === 'agent' && { sweepAt: now + sweepMs }),
+    ...(scope === 'task' && taskId === undefined && { bindBy: now + bindMs }),
+  }
+  await point(table, tenant, ofAgent(asked.agent), id, ref)
+  if (asked.client !== undefined) await point(table, tenant, ofClient(asked.client), id, ref)
+  const stands = await putSubscription(table, made)
+  if (!isLive(stands, now)) {
+    // What the pointer names is over: it gives way to a new one.
+    await unpoint(table, tenant, all, id)
+    return save(relay, tenant, id, asked, targets)
+  }
+  if (stands.asked === made.asked) return stands
+  throw new RouseError('conflict', {
+    detail: 'A subscription of this id exists and asks for something else.',
+  })
+}
+
+/** Credentials are left out: a repeat may bring renewed ones, which is what `PUT …/credentials` is for. */
+const fingerprint = ({ credentials: _, ...asked }: SubscriptionRequest): string =>
+  idOf('asked', canonical(asked))
+
+/** Binds to a task, as the first authentic push would. */
+async function bind(relay: Relay, sub: Subscription, taskId: string) {
+  if (sub.scope === 'agent')
+    throw new RouseError('conflict', { detail: 'It covers every task of its agent.' })
+  const bound = await bindSubscription(relay.table, sub.ref, taskId)
+  if (bound === undefined) throw new RouseError('conflict', { detail: 'It is bound to another task.' })
+  if (!(await watchTask(relay, bound, taskId)))
+    throw new RouseError('limit_reached', { detail: 'This task has its full number of subscriptions.' })
+  const agent = await getAgent(relay.table, sub.tenant, sub.agent)
+  const registration = agent === undefined ? bound.registration : await register(relay, bound, agent)
+  await lookSoon(relay, bound)
+  return shown({ ...bound, registration })
+}
+
+async function answer(relay: Relay, sub: Subscription, agent: Agent, targets: Target[]) {
+  const withSecrets = targets.map(async target => ({
+    ...shownTarget(target),
+    ...(isInline(target.target) && { secret: (await openSecrets(relay, target))[0] }),
+  }))
+  return { ...shown(sub), targets: await Promise.all(withSecrets), ...handedOut(relay, sub, agent) }
+}
+
+const says: Record<Registration['status'], string> = {
+  handed_out: 'Give the push config to the agent with SendMessage, or bind the subscription to its task.',
+  registered: 'The agent keeps the push config.',
+  unsupported: 'The agent cannot push; the task is polled.',
+  failed: 'The agent did not take the push config; the task is looked at by deadline.',
+}
+
+/** What is shown of a subscription: never its hook or anything that could be pushed with. */
+const shown = ({ id, agent, scope, taskId, principal, states, client, targets, ...sub }: Subscription) => ({
+  id,
+  status: sub.status,
+  agent,
+  scope,
+  taskId,
+  principal,
+  states,
+  client,
+  targets,
+  agentTenant: sub.agentTenant,
+  hasCredentials: sub.credentials !== undefined,
+  registration: { ...sub.registration, says: says[sub.registration.status] },
+  createdAt: sub.createdAt,
+  expiresAt: sub.expiresAt,
+  bindBy: sub.bindBy,
+})

@@ -1,0 +1,147 @@
+// Routes of the reading side: a task as last seen, a client's inbox, and wakes with their attempts.
+import { type Context, Hono } from 'hono'
+import { isTerminal } from '../../shared/a2a/task.ts'
+import { invalidField, RouseError } from '../../shared/errors.ts'
+import type { Snapshot, Wake, Watch } from '../../shared/model.ts'
+import { readWakeId } from '../../shared/names.ts'
+import type { Relay } from '../../shared/relay.ts'
+import { list } from '../../shared/store/directory.ts'
+import { readInbox } from '../../shared/store/inbox.ts'
+import { getSnapshot } from '../../shared/store/snapshots.ts'
+import { getWake, listFailed, listWakes } from '../../shared/store/wakes.ts'
+import { watchesOf } from '../../shared/store/watches.ts'
+import { type Env, tenantOf } from './auth.ts'
+import { Id, idPattern, onlyQuery, parse, readPage, readWhole, TaskId } from './input.ts'
+
+/** Agents that are searched for a task that is asked for without its agent. */
+const agentsSearched = 100
+
+export function tasks(relay: Relay): Hono<Env> {
+  const { table } = relay
+  return new Hono<Env>()
+    .get('/tasks/:agent/:taskId', async c => {
+      onlyQuery(c, 'principal')
+      const tenant = tenantOf(c.get('caller'), 'read')
+      const { agent, taskId } = c.req.param()
+      if (!idPattern.test(agent) || !TaskId.safeParse(taskId).success) throw new RouseError('not_found')
+      const watch = onlyOne(await watchesOf(table, tenant, agent, taskId), c.req.query('principal'))
+      return c.json(shownTask(relay, watch, await getSnapshot(table, watch.key)))
+    })
+    .get('/inbox', async c => {
+      onlyQuery(c, 'client', 'after', 'limit')
+      const tenant = tenantOf(c.get('caller'), 'read')
+      const client = parse(Id, c.req.query('client'), '?client')
+      const after = readWhole(c, 'after', { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 })
+      const limit = readWhole(c, 'limit', { least: 1, most: 100, fallback: 50 })
+      const feed = await readInbox(table, tenant, client, { after, limit, now: relay.now() })
+      return c.json({ client, entries: feed.entries, next: String(feed.next) })
+    })
+    .get('/wakes', async c => {
+      onlyQuery(c, 'task', 'agent', 'principal', 'state', 'limit', 'after')
+      const tenant = tenantOf(c.get('caller'), 'read')
+      const { limit, after } = readPage(c)
+      const page =
+        c.req.query('state') === undefined
+          ? await wakesOfTask(relay, tenant, c, limit, after)
+          : await failedWakes(relay, tenant, c, limit, after)
+      return c.json({ wakes: page.wakes.map(shownWake), next: page.next })
+    })
+    .get('/wakes/:id', async c => {
+      const tenant = tenantOf(c.get('caller'), 'read')
+      const name = readWakeId(c.req.param('id'))
+      const wake = name && (await getWake(table, name.subject, name.id))
+      if (wake?.tenant !== tenant) throw new RouseError('not_found')
+      return c.json(shownWake(wake))
+    })
+}
+
+/** The watch that is meant, of those of all principals. */
+function onlyOne(watches: Watch[], principal: string | undefined): Watch {
+  const meant = principal === undefined ? watches : watches.filter(watch => watch.principal === principal)
+  const [watch, other] = meant
+  if (watch === undefined) throw new RouseError('not_found')
+  if (other !== undefined)
+    throw new RouseError('ambiguous', {
+      detail: `Principals: ${meant.map(one => one.principal).join(', ')}`,
+      fields: [{ pointer: '?principal', detail: 'Several principals see this task' }],
+    })
+  return watch
+}
+
+type Wakes = { wakes: Wake[]; next: string | undefined }
+
+async function wakesOfTask(
+  relay: Relay,
+  tenant: string,
+  c: Context,
+  limit: number,
+  after: string | undefined,
+): Promise<Wakes> {
+  const task = parse(TaskId, c.req.query('task'), '?task')
+  const agent = c.req.query('agent')
+  const agents = agent === undefined ? await agentsOf(relay, tenant) : [parse(Id, agent, '?agent')]
+  const watches = await Promise.all(agents.map(one => watchesOf(relay.table, tenant, one, task)))
+  const watch = onlyOne(watches.flat(), c.req.query('principal'))
+  const page = await listWakes(relay.table, watch.key, limit, after)
+  return { wakes: page.items, next: page.next?.sk.slice(2) }
+}
+
+async function agentsOf(relay: Relay, tenant: string): Promise<string[]> {
+  const { pointers } = await list(relay.table, tenant, { kind: 'agents' }, agentsSearched)
+  return pointers.map(({ id }) => id)
+}
+
+async function failedWakes(
+  relay: Relay,
+  tenant: string,
+  c: Context,
+  limit: number,
+  after: string | undefined,
+): Promise<Wakes> {
+  if (c.req.query('state') !== 'failed') throw invalidField('?state', 'Expected failed')
+  return listFailed(relay.table, tenant, limit, after)
+}
+
+const seconds = (from: number, to: number): number => Math.max(0, Math.round((to - from) / 1000))
+
+/** A task as last seen. It is stale when the last look failed, or when its body is of an earlier revision. */
+function shownTask(relay: Relay, watch: Watch, snapshot: Snapshot | undefined) {
+  const now = relay.now()
+  const { agent, taskId, principal, contextId, state, rev } = watch
+  return {
+    agent,
+    taskId,
+    principal,
+    contextId,
+    state: state ?? null,
+    terminal: isTerminal(state),
+    rev,
+    changedAt: rev > 0 ? watch.changed : null,
+    lookedAt: watch.looked > 0 ? watch.looked : null,
+    ageSeconds: watch.looked > 0 ? seconds(watch.looked, now) : null,
+    stale:
+      watch.looked === 0 || watch.trouble !== undefined || (snapshot !== undefined && snapshot.rev < rev),
+    trouble: watch.trouble && { code: watch.trouble, since: watch.troubleSince },
+    task: snapshot?.body === undefined ? null : JSON.parse(snapshot.body),
+    taskRev: snapshot?.rev ?? null,
+    tooLarge: snapshot !== undefined && snapshot.body === undefined,
+  }
+}
+
+/** What is shown of a wake: not the inner name of its subscription. */
+const shownWake = (wake: Wake) => ({
+  id: wake.id,
+  type: wake.type,
+  status: wake.status,
+  target: wake.target,
+  agent: wake.agent,
+  taskId: wake.taskId,
+  contextId: wake.contextId,
+  state: wake.state,
+  rev: wake.rev,
+  seq: wake.seq,
+  at: wake.at,
+  tries: wake.tries,
+  next: wake.next,
+  attempts: wake.attempts,
+})

@@ -1,0 +1,112 @@
+// Routes of tenants (operator only) and of API keys.
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { invalidField, RouseError } from '../../shared/errors.ts'
+import { idOf, sha256Hex } from '../../shared/hash.ts'
+import type { ApiKey } from '../../shared/model.ts'
+import type { Relay } from '../../shared/relay.ts'
+import {
+  getApiKey,
+  getTenant,
+  putApiKey,
+  putTenant,
+  removeApiKey,
+  removeTenant,
+} from '../../shared/store/access.ts'
+import { follow, list, point, unpoint } from '../../shared/store/directory.ts'
+import { type Caller, type Env, operatorOnly, tenantOf } from './auth.ts'
+import { Id, newPathId, onlyQuery, pathId, readBody, readPage } from './input.ts'
+
+const TenantRequest = z.strictObject({ label: z.string().max(200).optional() })
+
+const KeyRequest = z.strictObject({
+  /** The operator says for whom; a tenant's admin makes keys for its own tenant. */
+  tenant: Id.optional(),
+  scopes: z.array(z.enum(['admin', 'write', 'read'])).min(1),
+  label: z.string().max(200).optional(),
+})
+
+const keys = { kind: 'keys' } as const
+
+export function tenants(relay: Relay): Hono<Env> {
+  const { table } = relay
+  return new Hono<Env>()
+    .put('/tenants/:tenant', async c => {
+      operatorOnly(c.get('caller'))
+      const tenant = newPathId(c, 'tenant')
+      const { label } = await readBody(c, TenantRequest)
+      const kept = await putTenant(table, {
+        tenant,
+        ...(label !== undefined && { label }),
+        createdAt: relay.now(),
+      })
+      return c.json(kept)
+    })
+    .get('/tenants/:tenant', async c => {
+      operatorOnly(c.get('caller'))
+      return c.json(await tenantFor(relay, pathId(c, 'tenant')))
+    })
+    .delete('/tenants/:tenant', async c => {
+      operatorOnly(c.get('caller'))
+      const { tenant } = await tenantFor(relay, pathId(c, 'tenant'))
+      const { pointers } = await list(table, tenant, keys, 1)
+      if (pointers.length > 0)
+        throw new RouseError('conflict', { detail: 'The tenant still has API keys; delete them first.' })
+      await removeTenant(table, tenant)
+      return c.body(null, 204)
+    })
+    .post('/keys', async c => {
+      const { tenant: named, scopes, label } = await readBody(c, KeyRequest)
+      const tenant = await tenantNamed(relay, c.get('caller'), named)
+      const key = `rk_${Buffer.from(relay.random(32)).toString('base64url')}`
+      const hash = sha256Hex(key)
+      const made: ApiKey = {
+        id: `key_${idOf('api key', hash)}`,
+        tenant,
+        scopes: [...new Set(scopes)],
+        ...(label !== undefined && { label }),
+        createdAt: relay.now(),
+      }
+      await point(table, tenant, keys, made.id, hash)
+      await putApiKey(table, hash, made)
+      return c.json({ ...shown(made), key }, 201)
+    })
+    .get('/keys', async c => {
+      onlyQuery(c, 'tenant', 'limit', 'after')
+      const tenant = await tenantNamed(relay, c.get('caller'), c.req.query('tenant'))
+      const { limit, after } = readPage(c)
+      const page = await list(table, tenant, keys, limit, after)
+      const found = await Promise.all(page.pointers.map(({ ref }) => getApiKey(table, ref)))
+      return c.json({ keys: found.filter(key => key !== undefined).map(shown), next: page.next })
+    })
+    .delete('/keys/:id', async c => {
+      onlyQuery(c, 'tenant')
+      const tenant = await tenantNamed(relay, c.get('caller'), c.req.query('tenant'))
+      const id = pathId(c, 'id')
+      const hash = await follow(table, tenant, keys, id)
+      if (hash === undefined) throw new RouseError('not_found')
+      await removeApiKey(table, hash)
+      await unpoint(table, tenant, keys, id)
+      return c.body(null, 204)
+    })
+}
+
+/** What is shown of a key: never its hash. */
+const shown = ({ id, tenant, scopes, label, createdAt }: ApiKey) => ({ id, tenant, scopes, label, createdAt })
+
+async function tenantFor(relay: Relay, name: string) {
+  const tenant = await getTenant(relay.table, name)
+  if (tenant === undefined) throw new RouseError('not_found')
+  return tenant
+}
+
+/** Whose keys a request is about: the operator names the tenant, an admin has its own. */
+async function tenantNamed(relay: Relay, caller: Caller, named: string | undefined): Promise<string> {
+  if (caller.kind === 'operator') {
+    if (named === undefined) throw invalidField('/tenant', 'The operator must name the tenant')
+    return (await tenantFor(relay, named)).tenant
+  }
+  const own = tenantOf(caller, 'admin')
+  if (named !== undefined && named !== own) throw new RouseError('not_found')
+  return own
+}

@@ -1,0 +1,120 @@
+// The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
+import { isTerminal } from '../shared/a2a/task.ts'
+import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
+import type { Subscription, Watch } from '../shared/model.ts'
+import { aheadTries, floorMs, ridesAlong, windowMs } from '../shared/policy.ts'
+import { sendLook } from '../shared/queue.ts'
+import type { Relay } from '../shared/relay.ts'
+import { agentGroup, watchOf } from '../shared/store/keys.ts'
+import { getNotice, settleNotice } from '../shared/store/notices.ts'
+import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
+import { getWatch, markAgain, openWatch } from '../shared/store/watches.ts'
+import { settleSubscription } from '../shared/sweep.ts'
+import { type Looked, lookAt } from '../shared/watching.ts'
+import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
+
+export const door = (relay: Relay): QueueHandler =>
+  eachRecord(relay, async body => {
+    const message = LookMessage.parse(body)
+    if (message.kind === 'notice') return lookForNotice(relay, message)
+    if (message.kind === 'pending') return lookForPending(relay, message.notice)
+    if (message.kind === 'subscription') return settleSubscription(relay, message.sub)
+    return lookForWatch(relay, message)
+  })
+
+export const handler = onLambda('look', door)
+
+async function lookForPending(relay: Relay, key: string): Promise<Handled> {
+  const notice = await getNotice(relay.table, key)
+  if (notice === undefined) return 'done'
+  const { sub, taskId, state, at } = notice
+  return lookForNotice(relay, { v: 1, kind: 'notice', notice: key, timer: true, sub, taskId, state, at })
+}
+
+async function lookForNotice(relay: Relay, message: NoticeMessage): Promise<Handled> {
+  const sub = await getSubscription(relay.table, message.sub)
+  if (!isLive(sub, relay.now())) return settle(relay, message, 'subscription_over')
+  if (sub.scope === 'task' && sub.taskId !== undefined && sub.taskId !== message.taskId)
+    return settle(relay, message, 'unexpected_task')
+  const unbound = sub.scope === 'task' && sub.taskId === undefined
+  const watch = await watchFor(relay, sub, message.taskId, !unbound)
+  if (watch === undefined) return settle(relay, message, 'watch_full')
+  const looked = await lookAt(relay, watch, {
+    cause: { at: message.at, state: message.state },
+    patient: (message.tries ?? 0) < aheadTries,
+    ...(unbound && { unbound: sub }),
+  })
+  return afterNotice(relay, watch, message, looked)
+}
+
+/** The watch of a task, opened if there is none. A bound or agent-wide subscription is on it from now on. */
+async function watchFor(
+  relay: Relay,
+  sub: Subscription,
+  taskId: string,
+  joins: boolean,
+): Promise<Watch | undefined> {
+  const { tenant, agent, principal, ref } = sub
+  const watch = await getWatch(relay.table, watchOf(tenant, agent, principal, taskId))
+  if (watch !== undefined && (!joins || watch.subs.includes(ref))) return watch
+  const now = relay.now()
+  const at = { now, due: now + floorMs(0) }
+  return openWatch(relay.table, { tenant, agent, principal, taskId }, at, joins ? ref : undefined)
+}
+
+async function afterNotice(
+  relay: Relay,
+  watch: Watch,
+  message: NoticeMessage,
+  looked: Looked,
+): Promise<Handled> {
+  const tries = message.tries ?? 0
+  switch (looked.kind) {
+    case 'shown':
+      return settle(relay, message, 'shown')
+    case 'waits':
+      if (ridesAlong(watch, message, relay.now())) return 'done'
+      return later(relay, watch, message, looked.ms)
+    case 'ahead':
+      return later(relay, watch, { ...message, tries: tries + 1 }, windowMs * 2 ** tries)
+    case 'dropped':
+      return settle(relay, message, looked.why)
+    case 'trouble':
+      if (looked.lasting && tries >= aheadTries) return settle(relay, message, looked.trouble)
+      // A watched task is looked at again by its own chain and timer; a push of an unknown one has only itself.
+      if (looked.watched) return looked.lasting ? settle(relay, message, looked.trouble) : 'done'
+      if (tries >= aheadTries) return 'done'
+      return later(relay, watch, { ...message, tries: tries + 1 }, looked.afterMs)
+  }
+}
+
+async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handled> {
+  const watch = await getWatch(relay.table, message.watch)
+  if (watch === undefined) return 'done'
+  // A delayed look ends when another came between: that one goes on instead.
+  if (message.looked !== undefined && message.looked !== watch.looked) return 'done'
+  const looked = await lookAt(relay, watch, { fired: message.fired === true })
+  if (looked.kind !== 'waits' || isTerminal(watch.state)) return 'done'
+  if (watch.again >= relay.now()) return 'done'
+  return later(relay, watch, message, looked.ms)
+}
+
+/** Queues the message for later, then marks that a look will come. */
+async function later(
+  relay: Relay,
+  watch: Watch,
+  message: NoticeMessage | WatchMessage,
+  delayMs: number,
+): Promise<Handled> {
+  const wholeMs = Math.ceil(delayMs / 1000) * 1000
+  await sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), message, wholeMs)
+  await markAgain(relay.table, watch.key, relay.now() + wholeMs)
+  return 'done'
+}
+
+async function settle(relay: Relay, message: NoticeMessage, outcome: string): Promise<Handled> {
+  if (message.notice !== undefined && message.timer === true)
+    await settleNotice(relay.table, message.notice, outcome)
+  relay.log({ step: 'notice.settled', sub: message.sub, task: message.taskId, outcome })
+  return 'done'
+}

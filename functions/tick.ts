@@ -1,0 +1,59 @@
+// The door of the schedule: queues whatever is due, then holds it. Recovery, floors, polls, retries and deadlines are this one mechanism.
+import { holdMs } from '../shared/policy.ts'
+import { sendDeliver, sendLook } from '../shared/queue.ts'
+import type { Relay } from '../shared/relay.ts'
+import { type Due, dueIn, holdTimer } from '../shared/store/timers.ts'
+import { onLambda, type ScheduleHandler } from './lambda.ts'
+
+const pageSize = 100
+/** Shards read at the same time. */
+const abreast = 8
+/** A tick ends before its function does, and before the next one begins. */
+const longestMs = 40_000
+
+export const door =
+  (relay: Relay): ScheduleHandler =>
+  async () => {
+    const until = relay.now() + longestMs
+    let queued = 0
+    for (let first = 0; first < relay.table.shards; first += abreast) {
+      const shards = Array.from(
+        { length: Math.min(abreast, relay.table.shards - first) },
+        (_, i) => first + i,
+      )
+      const counts = await Promise.all(shards.map(shard => sweepShard(relay, shard, until)))
+      queued += counts.reduce((sum, count) => sum + count, 0)
+    }
+    if (queued > 0) relay.log({ step: 'tick.queued', queued })
+  }
+
+export const handler = onLambda('tick', door)
+
+/** Works through a shard page by page; held entries leave the front, so each page is a fresh one. */
+async function sweepShard(relay: Relay, shard: number, until: number): Promise<number> {
+  let queued = 0
+  for (;;) {
+    const now = relay.now()
+    const entries = await dueIn(relay.table, shard, now, pageSize)
+    for (const entry of entries) {
+      // Queued first, held second: a crash between the two queues it twice, never not at all.
+      await queue(relay, entry)
+      await holdTimer(relay.table, entry, relay.now() + holdMs(entry.tries))
+    }
+    queued += entries.length
+    if (entries.length < pageSize || relay.now() > until) return queued
+  }
+}
+
+function queue(relay: Relay, { timer, group }: Due): Promise<void> {
+  switch (timer.of) {
+    case 'notice':
+      return sendLook(relay.queues, group, { v: 1, kind: 'pending', notice: timer.key })
+    case 'watch':
+      return sendLook(relay.queues, group, { v: 1, kind: 'watch', watch: timer.watch, fired: true })
+    case 'subscription':
+      return sendLook(relay.queues, group, { v: 1, kind: 'subscription', sub: timer.ref })
+    case 'wake':
+      return sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject: timer.subject, id: timer.id })
+  }
+}

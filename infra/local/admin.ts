@@ -1,0 +1,34 @@
+// Looks behind the counter for tests and curious people: the table's items and the queues' messages, without touching them.
+import { unmarshall } from '@aws-sdk/util-dynamodb'
+import type { QueueName } from '../topology.ts'
+import { deadQueue } from './deploy.ts'
+import type { Dynamo } from './dynamodb.ts'
+import type { Lying, Sqs } from './sqs.ts'
+
+export type Admin = {
+  /** Every item of the table, expired ones that were not swept yet included. */
+  items: () => Promise<Record<string, unknown>[]>
+  /** Deletes expired items now, as DynamoDB does some time within days. Gives their number. */
+  sweep: () => Promise<number>
+  /** The messages of a queue. */
+  messages: (queue: QueueName) => Promise<Lying[]>
+  /** The messages that were received too often, from both dead-letter queues. */
+  dead: () => Promise<(Lying & { queue: QueueName })[]>
+}
+
+/** Makes the views of one ground. */
+export function createAdmin(dynamo: Dynamo, sqs: Sqs, tableName: string): Admin {
+  return {
+    items: async () => (await dynamo.items(tableName)).map(item => unmarshall(item)),
+    sweep: dynamo.sweep,
+    messages: sqs.look,
+    dead: async () => {
+      const dead = await Promise.all(
+        (['look', 'deliver'] as const).map(async queue =>
+          (await sqs.look(deadQueue(queue))).map(message => ({ ...message, queue })),
+        ),
+      )
+      return dead.flat()
+    },
+  }
+}

@@ -1,0 +1,64 @@
+// Keeps what a laptop must remember beside the data: who holds the folder, and the secrets made once for it.
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type Secrets = {
+  /** Root keys as the setting ROOT_KEYS takes them. */
+  rootKeys: string
+  operatorKey: string
+  /** API keys by tenant. */
+  keys: Record<string, string>
+}
+
+/** Paths inside a data folder; all undefined when nothing is kept. */
+export type Folder = {
+  table?: string
+  queues?: string
+  clock?: string
+  /** Reads the secrets, making them on the first call. */
+  secrets: () => Secrets
+  /** Keeps the secrets, readable by the owner only. */
+  save: (secrets: Secrets) => void
+}
+
+/** Opens a data folder, making it if it is not there; without a path nothing is kept. */
+export function openFolder(dir: string | undefined): Folder {
+  if (dir === undefined) return { secrets: makeSecrets, save: () => {} }
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const file = join(dir, 'secrets.json')
+  const save = (secrets: Secrets) => {
+    writeFileSync(`${file}.new`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
+    renameSync(`${file}.new`, file)
+  }
+  return {
+    table: join(dir, 'table'),
+    queues: join(dir, 'queues'),
+    clock: join(dir, 'clock'),
+    save,
+    secrets: () => {
+      if (!existsSync(file)) save(makeSecrets())
+      return JSON.parse(readFileSync(file, 'utf8')) as Secrets
+    },
+  }
+}
+
+/** Notes this process as the holder, once the table's own lock has been won. */
+export const noteHolder = (dir: string): void => writeFileSync(join(dir, 'pid'), String(process.pid))
+
+/** Turns the table's "locked" into an error that says who is in the way. */
+export function heldBy(dir: string, error: unknown): unknown {
+  if (!(error instanceof Error && isLocked(error.cause))) return error
+  const file = join(dir, 'pid')
+  const pid = existsSync(file) ? readFileSync(file, 'utf8') : 'unknown'
+  return new Error(`The data folder ${dir} is in use by process ${pid}; stop it or choose another folder.`)
+}
+
+const isLocked = (cause: unknown): boolean =>
+  cause instanceof Error && 'code' in cause && cause.code === 'LEVEL_LOCKED'
+
+const makeSecrets = (): Secrets => ({
+  rootKeys: `1:${randomBytes(32).toString('base64url')}`,
+  operatorKey: `op_${randomBytes(32).toString('base64url')}`,
+  keys: {},
+})

@@ -1,0 +1,116 @@
+// Stands the whole of Rouse up in one process, in order or not at all, and takes it down again. The doors are handed in.
+import { type Admin, createAdmin } from './admin.ts'
+import { openFolder, type Secrets } from './folder.ts'
+import { type Base, type Doors, type GroundOptions, openDoors, type Running, startBase } from './parts.ts'
+
+export type Ground = Admin & {
+  hookOrigin: string
+  apiOrigin: string
+  secrets: Secrets
+  /** Keeps the secrets in the data folder. */
+  save: (secrets: Secrets) => void
+  now: () => number
+  /** Moves the time forward by milliseconds, for doors, queues and expiry alike. */
+  advance: (milliseconds: number) => void
+  /** Runs one tick. @throws what the tick door threw */
+  tick: () => Promise<void>
+  /** Runs until nothing is due now; what waits for its time does not count. @throws Error after `limitMs` */
+  drain: (limitMs?: number) => Promise<void>
+  /** Ends in order, within 2 s; what is under way longer is left to the queues. */
+  stop: () => Promise<void>
+  /** Abandons everything at once, as a kill would. */
+  kill: () => Promise<void>
+}
+
+/** How long requests and batches under way may go on when the ground stops. */
+const graceMs = 1200
+
+/** How often expired items are swept, in the system's time. AWS takes up to days. */
+const sweepMs = 60_000
+
+/**
+ * Starts everything.
+ * @throws Error saying what is in the way: a data folder in use, a port taken, another table layout
+ */
+export async function startGround(doors: Doors, options: GroundOptions = {}): Promise<Ground> {
+  const base = await startBase(openFolder(options.dir), options)
+  try {
+    return toGround(base, await openDoors(base, doors))
+  } catch (error) {
+    await abandon(base)
+    throw error
+  }
+}
+
+function toGround(base: Base, running: Running): Ground {
+  const { clock, dynamo, sqs } = base
+  const { env, secrets, pumps, ticker } = running
+  const sweeper = setInterval(() => void dynamo.sweep().catch(() => {}), sweepMs).unref()
+  return {
+    ...createAdmin(dynamo, sqs, env.TABLE_NAME ?? ''),
+    hookOrigin: env.HOOK_ORIGIN ?? '',
+    apiOrigin: env.PUBLIC_ORIGIN ?? '',
+    secrets,
+    save: base.folder.save,
+    now: clock.now,
+    advance: milliseconds => {
+      clock.advance(milliseconds)
+      base.poke()
+    },
+    tick: ticker.tick,
+    drain: (limitMs = 30_000) => drain(base, running, performance.now() + limitMs),
+    stop: async () => {
+      clearInterval(sweeper)
+      await atMost(graceMs, Promise.all([...base.urls, ...pumps, ticker].map(part => part.stop())))
+      silence(base)
+      await Promise.all(base.urls.map(url => url.kill()))
+      await Promise.all([sqs.stop(), dynamo.stop()])
+    },
+    kill: async () => {
+      clearInterval(sweeper)
+      for (const pump of pumps) pump.kill()
+      ticker.kill()
+      await abandon(base)
+    },
+  }
+}
+
+/** Ends the listening and calling of all doors; a handler that still runs fails at its next call. */
+function silence(base: Base): void {
+  base.alive = false
+  for (const { table, queues } of base.relays) {
+    table.client.destroy()
+    queues.client.destroy()
+  }
+}
+
+async function abandon(base: Base): Promise<void> {
+  silence(base)
+  await Promise.all([...base.urls.map(url => url.kill()), base.sqs.kill(), base.dynamo.stop()])
+}
+
+/** Resolves when the work is done or the time is over. */
+async function atMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  const timer = setTimeout(over.resolve, milliseconds)
+  await Promise.race([work, over.promise])
+  clearTimeout(timer)
+}
+
+/** Quiet means: polls that began after the last send found both queues empty, and a tick then sent nothing. */
+async function drain({ sqs }: Base, { pumps, ticker }: Running, end: number): Promise<void> {
+  for (;;) {
+    const before = sqs.sends()
+    const unsettled = (unless: string) => (sqs.sends() === before ? undefined : unless)
+    await Promise.all(pumps.map(pump => pump.settle()))
+    const reason =
+      unsettled('messages beget messages') ??
+      (await ticker.tick().then(
+        () => undefined,
+        error => `tick fails: ${error}`,
+      )) ??
+      unsettled('tick finds something due each time')
+    if (reason === undefined) return
+    if (performance.now() > end) throw new Error(`It does not get quiet: ${reason}.`)
+  }
+}

@@ -1,0 +1,85 @@
+// `npm start`: brings up the whole relay, says what is where, tells the story once, and stays up until it is told to stop.
+import { rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { type DemoAgent, startAgent } from './agent.ts'
+import { type Local, startLocal } from './run.ts'
+import { collectSteps, tellStory } from './story.ts'
+
+const { values: flags } = readFlags()
+
+function readFlags() {
+  try {
+    return parseArgs({
+      options: {
+        once: { type: 'boolean', default: false },
+        fresh: { type: 'boolean', default: false },
+        dir: { type: 'string', default: '.rouse' },
+        'hook-port': { type: 'string' },
+        'api-port': { type: 'string' },
+        tick: { type: 'string', default: 'second' },
+        verbose: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    return fail(error)
+  }
+}
+
+function fail(error: unknown): never {
+  console.error(`rouse: ${error instanceof Error ? error.message : error}`)
+  process.exit(1)
+}
+
+const portOf = (text: string | undefined): number | undefined => {
+  const port = Number(text)
+  if (text !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65536))
+    fail(new Error(`"${text}" is no port`))
+  return text === undefined ? undefined : port
+}
+
+async function main(): Promise<void> {
+  if (flags.tick !== 'second' && flags.tick !== 'minute') fail(new Error('--tick is second or minute'))
+  if (flags.fresh) rmSync(flags.dir, { recursive: true, force: true })
+  const steps = collectSteps()
+  const [hook, apiPort] = [portOf(flags['hook-port']), portOf(flags['api-port'])]
+  const local = await startLocal({
+    dir: flags.dir,
+    tick: flags.tick,
+    ports: { ...(hook !== undefined && { hook }), ...(apiPort !== undefined && { api: apiPort }) },
+    onStep: (_door, step) => steps.note(step),
+    ...(flags.verbose && { write: (line: string) => console.log(line) }),
+  })
+  const agent = await startAgent({ now: local.now, sign: 'ES256' })
+  const stop = async (status: number): Promise<never> => {
+    await Promise.all([agent.stop(), local.stop()])
+    process.exit(status)
+  }
+  process.once('SIGINT', () => void stop(0))
+  process.once('SIGTERM', () => void stop(0))
+  const key = local.keys.demo ?? ''
+  sayWhere(local, agent, key)
+  try {
+    await tellStory(local, agent, key, steps, sayMilestone(local))
+  } catch (error) {
+    console.error(`\nThe story broke at ${error instanceof Error ? error.message : error}`)
+    if (flags.once) await stop(1)
+  }
+  if (flags.once) await stop(0)
+  console.log('\nIt stays up. Ctrl-C stops it; what it knows stays in the data folder.')
+}
+
+function sayWhere(local: Local, agent: DemoAgent, key: string): void {
+  console.log(`Rouse is up.
+  hooks (agents push here)   ${local.hookOrigin}
+  API                        ${local.apiOrigin}
+  API key to try with        ${key}
+  demo agent, its card       ${agent.cardUrl()}
+  data folder                ${flags.dir}
+`)
+}
+
+const sayMilestone = (local: Local) => (milestone: string, says: string) => {
+  console.log(`${new Date(local.now()).toISOString()}  ${milestone.padEnd(11)} ${says}`)
+}
+
+await main().catch(fail)

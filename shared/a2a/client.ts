@@ -1,0 +1,140 @@
+// Asks agents about tasks, in either version and binding. Leaves to the network by the `net` it is given and keeps nothing.
+import type { ProtocolVersion } from '../model.ts'
+import { type Net, NetError, type NetRequest } from '../net.ts'
+import { buildRequest, type Endpoint, type Operation, secretsOf } from './endpoint.ts'
+import { isGiven, isRecord, parseBody, readTask } from './read.ts'
+import type { Task, TaskState } from './task.ts'
+import { cleanWords, codes, type Failure, judgeFault, judgeReply } from './trouble.ts'
+
+/** A task as the agent answers it now. `bytes` is the size of the answer, inflated. */
+export type Looked = { ok: true; task: Task; bytes: number } | Failure
+
+/** One page of an agent's tasks, reduced to what tells whether there is news. */
+export type Listed =
+  | { ok: true; tasks: { id: string; contextId?: string; state: TaskState }[]; next?: string }
+  | Failure
+
+/** Limit of a whole exchange, answer's body included. */
+const exchangeMs = 10_000
+/** Largest answer that is read, inflated. */
+const largestAnswer = 8 * 1024 * 1024
+/** Artifacts may carry trees that are deeper than any push: still shallow enough for every recursive walk. */
+const deepestAnswer = 512
+
+/**
+ * Asks for a task without its history: 0 in v1.0 (section 3.2.4), left out in v0.3, whose proto reads 0 as unlimited.
+ * @param now milliseconds since 1970, for a `Retry-After` that is a date
+ */
+export async function getTask(net: Net, endpoint: Endpoint, taskId: string, now: number): Promise<Looked> {
+  const ask = (short: boolean): Promise<Answer> =>
+    call(net, endpoint, getTaskOperation(endpoint.version, taskId, short), { id: taskId, now })
+  let answer = await ask(endpoint.version === '1.0')
+  // Agents that refuse the 0 give all of the history, which is better than no task.
+  if (!answer.ok && answer.code === codes.invalidParams && endpoint.version === '1.0')
+    answer = await ask(false)
+  if (!answer.ok) return answer
+  const task = readTask(answer.value)
+  if (task === undefined) return { ok: false, trouble: 'unreadable', detail: 'The answer holds no task.' }
+  if (task.id !== taskId) return wrongTask
+  return { ok: true, task, bytes: answer.bytes }
+}
+
+/**
+ * Lists tasks of an agent, 100 a page, in the agent's order. v0.3 has no such operation.
+ * @param page where to go on, and the time (ISO 8601) after which a task's status must have changed
+ * @param now milliseconds since 1970, for a `Retry-After` that is a date
+ */
+export async function listTasks(
+  net: Net,
+  endpoint: Endpoint,
+  page: { pageToken?: string; statusTimestampAfter?: string },
+  now: number,
+): Promise<Listed> {
+  if (endpoint.version === '0.3')
+    return { ok: false, trouble: 'unsupported_version', detail: 'A2A 0.3 cannot list tasks.' }
+  const params = { ...page, pageSize: 100, historyLength: 0 }
+  const query = { ...page, pageSize: '100', historyLength: '0' }
+  const operation: Operation = { method: 'ListTasks', params, rest: { verb: 'GET', path: ['tasks'], query } }
+  const answer = await call(net, endpoint, operation, { id: 'tasks', now })
+  if (!answer.ok) return answer
+  const list = isRecord(answer.value) ? (answer.value.tasks ?? []) : undefined
+  if (!isRecord(answer.value) || !Array.isArray(list))
+    return { ok: false, trouble: 'unreadable', detail: 'The answer holds no list of tasks.' }
+  const next = answer.value.nextPageToken
+  const tasks = list.flatMap((entry: unknown) => {
+    const task = readTask(entry)
+    if (task === undefined) return []
+    const { id, contextId, state } = task
+    return [{ id, state, ...(contextId !== undefined && { contextId }) }]
+  })
+  return { ok: true, tasks, ...(typeof next === 'string' && next !== '' && { next }) }
+}
+
+function getTaskOperation(version: ProtocolVersion, taskId: string, short: boolean): Operation {
+  return {
+    method: version === '1.0' ? 'GetTask' : 'tasks/get',
+    params: { id: taskId, ...(short && { historyLength: 0 }) },
+    rest: { verb: 'GET', path: ['tasks', taskId], ...(short && { query: { historyLength: '0' } }) },
+  }
+}
+
+/** What an agent answered: JSON-RPC's result or the body of HTTP+JSON; undefined if the body is empty. */
+export type Answer = { ok: true; value: unknown; bytes: number } | Failure
+
+type CallOptions = {
+  /** Id of the JSON-RPC request. Every exchange has a connection's answer to itself, so it need not be unique. */
+  id: string
+  now?: number
+  /** Secrets in the operation itself, to be kept out of the agent's words. */
+  secrets?: string[]
+}
+
+/** Carries out one operation of A2A at an agent. Follows no redirect: credentials never move to another address. */
+export async function call(
+  net: Net,
+  endpoint: Endpoint,
+  operation: Operation,
+  { id, now = 0, secrets = [] }: CallOptions,
+): Promise<Answer> {
+  const request = buildRequest(endpoint, operation, id)
+  if (request === undefined)
+    return { ok: false, trouble: 'failed', detail: 'An id of this call cannot be put in a URL.' }
+  const answer = await exchange(net, request, now)
+  const read = answer.ok && endpoint.binding === 'JSONRPC' ? unwrap(answer, id) : answer
+  if (read.ok) return read
+  return { ...read, detail: cleanWords(read.detail, [...secrets, ...secretsOf(endpoint.credentials)]) }
+}
+
+async function exchange(
+  net: Net,
+  request: Omit<NetRequest, 'timeoutMs' | 'maxBytes'>,
+  now: number,
+): Promise<Answer> {
+  try {
+    const reply = await net.request({ ...request, timeoutMs: exchangeMs, maxBytes: largestAnswer })
+    const bytes = reply.body.length
+    const parsed = parseBody(reply.body, deepestAnswer)
+    const failure = judgeReply(reply, parsed.ok ? parsed.value : undefined, now)
+    if (failure !== undefined) return failure
+    if (parsed.ok) return { ok: true, value: parsed.value, bytes }
+    if (bytes === 0) return { ok: true, value: undefined, bytes }
+    return { ok: false, trouble: 'unreadable', detail: parsed.why }
+  } catch (error) {
+    if (error instanceof NetError) return judgeFault(error)
+    throw error
+  }
+}
+
+function unwrap(answer: Answer & { ok: true }, id: string): Answer {
+  if (!isRecord(answer.value) || !('result' in answer.value))
+    return { ok: false, trouble: 'unreadable', detail: 'The answer is no JSON-RPC response.' }
+  // JSON-RPC 2.0 section 5: the ids must be equal. Another one may mean another caller's answer.
+  if (isGiven(answer.value.id) && String(answer.value.id) !== id) return wrongTask
+  return { ...answer, value: answer.value.result }
+}
+
+const wrongTask: Failure = {
+  ok: false,
+  trouble: 'wrong_task',
+  detail: 'The agent answered for another task or request.',
+}

@@ -1,0 +1,17 @@
+// What is handed out with a hook: its address, and the secrets that its pushes prove themselves with, derived anew each time. Pure.
+import { hookSecret } from './hooks.ts'
+import type { Subscription } from './model.ts'
+import type { Relay } from './relay.ts'
+
+export const hookUrl = (relay: Relay, hook: string): string => `${relay.config.hookOrigin}/hooks/${hook}`
+
+/** The secrets of a subscription's hook, each as it stands in the push config. */
+export function hookSecrets(relay: Relay, sub: Subscription, generation = sub.generation) {
+  const of = (label: 'token' | 'credentials') =>
+    hookSecret(relay.config.rootKeys, sub.hook, sub.tenant, generation, label)
+  return {
+    token: of('token'),
+    bearer: of('credentials'),
+    basic: Buffer.from(`rouse:${of('credentials')}`).toString('base64'),
+  }
+}

@@ -1,0 +1,76 @@
+// What the two queues carry: pointers only, never bodies or secrets. Parsed here, so that a message of a future version is kept, not dropped.
+import * as z from 'zod/mini'
+import { taskStates } from './a2a/task.ts'
+
+const state = z.enum(taskStates)
+const version = z.literal(1)
+
+/** Look at a task because of an accepted push. */
+export const NoticeMessage = z.object({
+  v: version,
+  kind: z.literal('notice'),
+  /** Ref of the subscription that was pushed to. */
+  sub: z.string(),
+  taskId: z.string(),
+  /** State that the push named, and when we accepted it (ms). */
+  state: z.optional(state),
+  at: z.number(),
+  /** The notice's record; missing when the table refused it, or when the push was too large to read. */
+  notice: z.optional(z.string()),
+  /** Whether that record has a timer to be taken off. */
+  timer: z.optional(z.boolean()),
+  /** Looks so far that did not show what the push named. */
+  tries: z.optional(z.number()),
+})
+
+/** Look because a notice was left behind: its record tells the rest. */
+export const PendingMessage = z.object({ v: version, kind: z.literal('pending'), notice: z.string() })
+
+/** Look at a watched task without a push: first look, floor, poll, new credentials. */
+export const WatchMessage = z.object({
+  v: version,
+  kind: z.literal('watch'),
+  watch: z.string(),
+  /** Set on delayed looks: the look they follow. They end if another came between. */
+  looked: z.optional(z.number()),
+  /** Set by tick: the timer fired, so the look sets it anew. */
+  fired: z.optional(z.boolean()),
+})
+
+/** A subscription is due: sweep for tasks that an agent-wide one has not heard of, or end one that nothing bound. */
+export const SubscriptionMessage = z.object({ v: version, kind: z.literal('subscription'), sub: z.string() })
+
+export const LookMessage = z.discriminatedUnion('kind', [
+  NoticeMessage,
+  PendingMessage,
+  WatchMessage,
+  SubscriptionMessage,
+])
+
+/** Wake one target. `wake` finds the record that a delivery in progress keeps. */
+export const WakeMessage = z.object({
+  v: version,
+  kind: z.literal('wake'),
+  subject: z.string(),
+  id: z.string(),
+  /** Everything the record needs, for the first attempt; later ones read the record. */
+  of: z.optional(
+    z.object({
+      sub: z.string(),
+      target: z.string(),
+      state,
+      rev: z.number(),
+      at: z.number(),
+      seq: z.optional(z.number()),
+    }),
+  ),
+})
+
+export const DeliverMessage = WakeMessage
+
+export type NoticeMessage = z.infer<typeof NoticeMessage>
+export type WatchMessage = z.infer<typeof WatchMessage>
+export type SubscriptionMessage = z.infer<typeof SubscriptionMessage>
+export type LookMessage = z.infer<typeof LookMessage>
+export type WakeMessage = z.infer<typeof WakeMessage>
+export type DeliverMessage = WakeMessage

@@ -1,0 +1,235 @@
+// Rouse's nouns as they are kept and passed around. Types only: no room acts from here.
+import type { TaskState } from './a2a/task.ts'
+
+export type Scope = 'admin' | 'write' | 'read'
+
+export type ApiKey = {
+  /** Public id, for lists and deletion. The key itself is never stored. */
+  id: string
+  tenant: string
+  scopes: Scope[]
+  label?: string
+  createdAt: number
+}
+
+export type Tenant = { tenant: string; label?: string; createdAt: number }
+
+export type Binding = 'JSONRPC' | 'HTTP+JSON'
+export type ProtocolVersion = '1.0' | '0.3'
+
+/** How pushes by signed JWT prove themselves (A2A docs, "asymmetric key flow"; the 2025 samples' body digest). */
+export type JwtRule = {
+  jwksUrl: string
+  issuer?: string
+  /** Expected `aud`; the hook's own URL unless given. */
+  audience?: string
+  algorithms: string[]
+  digest: 'required' | 'optional'
+  windowSeconds: number
+  skewSeconds: number
+}
+
+/** Which proofs an agent's pushes may carry; at least one is set. */
+export type Verification = {
+  jwt?: JwtRule
+  token?: boolean
+  authorization?: 'Bearer' | 'Basic'
+}
+
+/** How to call an agent: GetTask must run as the principal that created the task. */
+export type Credentials =
+  | { type: 'bearer'; token: string }
+  | { type: 'basic'; username: string; password: string }
+  | { type: 'apiKey'; in: 'header' | 'query'; name: string; value: string }
+
+export type Agent = {
+  tenant: string
+  agent: string
+  etag: string
+  createdAt: number
+  updatedAt: number
+  name?: string
+  cardUrl?: string
+  url: string
+  binding: Binding
+  version: ProtocolVersion
+  /** A2A's own tenant, echoed in every request (A2A 1.0 section 8.3.2). */
+  agentTenant?: string
+  /** Origins pinned at registration; nothing is ever called or trusted outside them. */
+  origins: string[]
+  pushes: boolean
+  streams: boolean
+  road: 'push' | 'poll'
+  /** Longest wait between two looks at a silent task; the floor is half the silence within 60 s and this. */
+  floorSeconds?: number
+  /** JWE of {@link Credentials}. */
+  credentials?: string
+  verification: Verification
+}
+
+export type Registration = {
+  status: 'handed_out' | 'registered' | 'unsupported' | 'failed'
+  /** The agent's own words when it refused. */
+  detail?: string
+}
+
+export type Subscription = {
+  /** Hash of the hook: names the subscription in table, queues and logs without giving the hook away. */
+  ref: string
+  hook: string
+  tenant: string
+  id: string
+  agent: string
+  principal: string
+  scope: 'task' | 'agent'
+  taskId?: string
+  states: TaskState[]
+  client?: string
+  targets: string[]
+  agentTenant?: string
+  /** JWE of {@link Credentials}; wins over the agent's own. */
+  credentials?: string
+  credentialsAt?: number
+  /** Generation of the derived hook token. */
+  generation: number
+  status: 'active' | 'expired' | 'deleted'
+  registration: Registration
+  /** Fingerprint of the request that made it: the same request again is a repeat, another one a conflict. */
+  asked: string
+  createdAt: number
+  expiresAt: number
+  /** Until when an unbound subscription may still bind. */
+  bindBy?: number
+  /** When an agent-wide subscription is swept next by ListTasks. */
+  sweepAt?: number
+  /** How far the last sweep reached. */
+  sweptAt?: number
+}
+
+/** One accepted push: dedupe record and work item in one. */
+export type Notice = {
+  key: string
+  sub: string
+  group: string
+  taskId: string
+  state?: TaskState
+  at: number
+  seenUntil: number
+}
+
+/** Why the last look did not give a task. */
+export type Trouble =
+  | 'unreachable'
+  | 'rate_limited'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'wrong_task'
+  | 'unreadable'
+  | 'too_large'
+  | 'unsupported_version'
+  | 'failed'
+
+/** Our record of one task as one principal sees it. Kept under 1 KB: it is written at every look. */
+export type Watch = {
+  key: string
+  tenant: string
+  agent: string
+  principal: string
+  taskId: string
+  contextId?: string
+  created: number
+  /** Refs of the subscriptions on this task, and those among them that were not told the present state yet. */
+  subs: string[]
+  fresh: string[]
+  state?: TaskState
+  /** Digest of what a client could see, and the last digests with the agent's timestamp (see policy). */
+  digest?: string
+  ring: string[]
+  /** Our revision: raised only on a change a client could see. `woken` is the last one published. */
+  rev: number
+  woken: number
+  changed: number
+  /** Start of the last look that completed, start of the last that was leased, and until when it holds. */
+  looked: number
+  lookAt: number
+  lease: number
+  /** When the trailing look already queued will start. */
+  again: number
+  due?: number
+  tries: number
+  trouble?: Trouble
+  troubleSince?: number
+  /** Looks in a row that gave no task. */
+  failures?: number
+  /** Since when looks have been answering a digest of the ring. */
+  backSince?: number
+}
+
+export type Snapshot = {
+  /** The agent's task as JSON text; missing when it was too large to keep. */
+  body?: string
+  bytes: number
+  start: number
+  rev: number
+}
+
+export type InboxEntry = {
+  seq: number
+  id: string
+  type: string
+  agent: string
+  taskId: string
+  contextId?: string
+  state: TaskState
+  rev: number
+  at: number
+  subscription: string
+}
+
+export type Attempt = {
+  at: number
+  verdict: 'delivered' | 'retry' | 'drop' | 'disable' | 'config'
+  reason?: string
+  status?: number
+  milliseconds: number
+  /** First kilobyte of the answer. */
+  answer?: string
+}
+
+export type WakeStatus = 'pending' | 'delivered' | 'failed' | 'dropped' | 'superseded'
+
+/** One target to be told of one thing. */
+export type Wake = {
+  /** Public id: `wk_` + subject + id; sent as `webhook-id`, equal on every retry. */
+  id: string
+  tenant: string
+  agent: string
+  taskId: string
+  contextId?: string
+  sub: string
+  target: string
+  type: string
+  state: TaskState
+  rev: number
+  seq?: number
+  /** When the state was first seen; stable over retries. */
+  at: number
+  status: WakeStatus
+  attempts: Attempt[]
+  tries: number
+  lease: number
+  next?: number
+}
+
+export type Target = {
+  tenant: string
+  target: string
+  url: string
+  /** JWEs of `whsec_` secrets; the first signs, a second one signs too while a rotation lasts. */
+  secrets: string[]
+  generation: number
+  status: 'active' | 'disabled'
+  reason?: string
+  createdAt: number
+}

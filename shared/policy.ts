@@ -1,0 +1,119 @@
+// Decides: is a look due, what changed, whom does it concern, when is the next one. Pure: time is an argument.
+import { isInterrupted, isNews, isTerminal, type Task, type TaskState } from './a2a/task.ts'
+import { canonical, idOf } from './hash.ts'
+import type { Subscription, Watch } from './model.ts'
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** At most one look per task and window. It also covers clocks that are up to half a second apart. */
+export const windowMs = second
+/** How long a look may take, publishing included. */
+export const leaseMs = 25 * second
+/** How often a look is repeated because the agent does not show yet what a push named. */
+export const aheadTries = 5
+/** For how long answers that were seen before are taken for those of a lagging replica. */
+export const replicaMs = minute
+/** When a notice is looked for again. */
+export const noticeTimerMs = minute
+/** How long a subscription may wait for its first push. */
+export const bindMs = 24 * hour
+const ringSize = 4
+
+/** What a look was asked for by: the time a push was accepted and the state it named. */
+export type Cause = { at: number; state?: TaskState | undefined }
+
+/** True while the push names lasting news that the agent does not show: it may be a replica that lags. */
+export const isAhead = (named: TaskState | undefined, watch: Watch): boolean =>
+  isNews(named) && !isTerminal(watch.state) && named !== watch.state
+
+/**
+ * True when a push needs no look of its own: one that completed started at least a window after it. A look that
+ * merely started would not do: it may have died since.
+ */
+export const isSettled = (watch: Watch, cause: Cause): boolean => watch.looked >= cause.at + windowMs
+
+/** True when somebody has to be told: a revision that was not published, or a subscriber who came late. */
+export const isUnpublished = (watch: Watch): boolean =>
+  watch.rev > watch.woken || (watch.rev > 0 && watch.fresh.length > 0)
+
+/** True when the task ended, everybody was told and no timer is left. */
+export const isOver = (watch: Watch): boolean =>
+  isTerminal(watch.state) && !isUnpublished(watch) && watch.due === undefined
+
+/** How long a look has to wait now: until the window is over or the look under way is. 0: it may start. */
+export function waitMs(watch: Watch, now: number): number {
+  if (now < watch.lookAt + windowMs) return watch.lookAt + windowMs - now
+  return now < watch.lease ? windowMs : 0
+}
+
+/**
+ * True when a trailing look is on its way that starts late enough for this push. News never rides along: its
+ * record stays pending until a look published it.
+ */
+export const ridesAlong = (watch: Watch, cause: Cause, now: number): boolean =>
+  !isNews(cause.state) && watch.again >= now && watch.again >= cause.at + windowMs
+
+/** Start of a look: now, but later than the one before, so that it fences. */
+export const startAfter = (watch: Watch, now: number): number => Math.max(now, watch.lookAt + 1)
+
+/**
+ * Compares the agent's answer with what is known. A change is what a client could see: state, message, artifacts.
+ * An answer that was seen before and left is an older replica's, for a minute; with the agent's own timestamps
+ * a genuine return is told apart.
+ */
+export function compare(
+  watch: Watch,
+  task: Task,
+  now: number,
+): { change: 'none' | 'new' | 'back'; digest: string; ring: string[] } {
+  const status = record(task.raw.status)
+  const asked = isInterrupted(task.state) && record(status.message).messageId === undefined
+  const digest = idOf(
+    task.state,
+    canonical(status.message ?? null),
+    canonical(task.raw.artifacts ?? null),
+    asked ? (task.timestamp ?? '') : '',
+  )
+  const exact = idOf(digest, task.timestamp ?? '')
+  if (isTerminal(watch.state) || digest === watch.digest)
+    return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring }
+  const lagging = watch.backSince === undefined || now - watch.backSince < replicaMs
+  if (watch.ring.includes(exact) && lagging) return { change: 'back', digest, ring: watch.ring }
+  return { change: 'new', digest, ring: [...watch.ring.filter(one => one !== exact), exact].slice(-ringSize) }
+}
+
+/** True when a subscription wants to hear of a state. */
+export const wants = (sub: Subscription, state: TaskState): boolean => sub.states.includes(state)
+
+/**
+ * When to look next at a task that owes us news, though no push came: after half the silence.
+ * @param silence ms since its last change
+ * @param mostSeconds longest wait, the agent's `floorSeconds`
+ */
+export const floorMs = (silence: number, mostSeconds = 6 * 60 * 60): number =>
+  Math.min(Math.max(silence / 2, minute), Math.max(mostSeconds * second, minute))
+
+/** When to ask an agent that cannot push: 2 s after a change, rising to a minute, in the long run to a quarter of an hour. */
+export function pollMs(silence: number): number {
+  if (silence < 2 * minute) return Math.max(2 * second, silence / 2)
+  return Math.min(Math.max(minute, silence / 60), 15 * minute)
+}
+
+/** How long to wait after a failed look, unless the agent said how long. */
+export const troubleMs = (failures: number): number => Math.min(2 * second * 2 ** failures, 15 * minute)
+
+/** How long tick holds an entry that it queued: 5 minutes, doubled at each try that changed nothing, at most 6 hours. */
+export const holdMs = (tries: number): number => Math.min(5 * minute * 2 ** tries, 6 * hour)
+
+/** Until when a wake's id counts as the same thing: subject, what happened, to whom. */
+export const wakeIdOf = (watch: Watch, rev: number, subscription: string, target: string): string =>
+  idOf('wake', watch.key, watch.created, 'state', rev, subscription, target)
+
+/** Names one revision in one client's inbox. */
+export const entryIdOf = (watch: Watch, rev: number, client: string): string =>
+  idOf('entry', watch.key, watch.created, rev, client)
+
+const record = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? { ...value } : {}

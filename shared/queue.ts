@@ -1,0 +1,47 @@
+// Sends to the two queues. Delays are whole seconds of at most 15 minutes: that is SQS's limit.
+import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs'
+import type { DeliverMessage, LookMessage } from './messages.ts'
+
+export type Queues = {
+  client: SQSClient
+  urls: { look: string; deliver: string }
+  /** Ends calls that are under way, for doors with a deadline. */
+  signal?: AbortSignal
+}
+
+/** Longest delay of an SQS message. */
+export const longestDelayMs = 15 * 60 * 1000
+
+/**
+ * Queues a look.
+ * @param group fair-queue group, from `agentGroup`
+ * @param delayMs rounded up to whole seconds, capped at 15 minutes
+ */
+export const sendLook = (queues: Queues, group: string, message: LookMessage, delayMs = 0): Promise<void> =>
+  send(queues, queues.urls.look, group, message, delayMs)
+
+/** Queues a delivery; `group` comes from `targetGroup`. */
+export const sendDeliver = (
+  queues: Queues,
+  group: string,
+  message: DeliverMessage,
+  delayMs = 0,
+): Promise<void> => send(queues, queues.urls.deliver, group, message, delayMs)
+
+async function send(
+  queues: Queues,
+  url: string,
+  group: string,
+  message: LookMessage | DeliverMessage,
+  delayMs: number,
+): Promise<void> {
+  await queues.client.send(
+    new SendMessageCommand({
+      QueueUrl: url,
+      MessageBody: JSON.stringify(message),
+      MessageGroupId: group,
+      DelaySeconds: Math.ceil(Math.min(Math.max(delayMs, 0), longestDelayMs) / 1000),
+    }),
+    queues.signal === undefined ? {} : { abortSignal: queues.signal },
+  )
+}

@@ -1,0 +1,70 @@
+// The world of a door in one record, and the one function that builds it.
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { SQSClient } from '@aws-sdk/client-sqs'
+import { systemNow, systemRandom } from './clock.ts'
+import { type Config, loadConfig } from './config.ts'
+import { createLog, type Log } from './log.ts'
+import { createNet, type Net } from './net.ts'
+import type { Queues } from './queue.ts'
+import type { Table } from './store/table.ts'
+
+export type Relay = {
+  config: Config
+  /** Milliseconds since 1970. */
+  now: () => number
+  random: (length: number) => Uint8Array
+  log: Log
+  table: Table
+  queues: Queues
+  net: Net
+}
+
+/** What a ground may replace: time, randomness and where log lines go. */
+export type World = {
+  now?: () => number
+  random?: (length: number) => Uint8Array
+  write?: (line: string) => void
+}
+
+/** Builds the world of one door from the environment. Everything in it is shared by all requests of the process. */
+export function createRelay(door: string, env: Record<string, string | undefined>, world: World = {}): Relay {
+  const config = loadConfig(env)
+  const now = world.now ?? systemNow
+  const random = world.random ?? systemRandom
+  // Two attempts, each cut off: a hung connection must not eat the 5 s that a sender waits.
+  const tuned = {
+    region: config.region,
+    credentials: config.credentials,
+    cacheMiddleware: true,
+    maxAttempts: 2,
+    requestHandler: { connectionTimeout: 500, requestTimeout: 1500, throwOnRequestTimeout: true },
+  }
+  return {
+    config,
+    now,
+    random,
+    log: createLog(door, config.logLevel, now, world.write ?? writeLine),
+    table: {
+      client: new DynamoDBClient({
+        ...tuned,
+        ...(config.dynamodbEndpoint !== undefined && { endpoint: config.dynamodbEndpoint }),
+      }),
+      name: config.tableName,
+      shards: config.dueShards,
+      nonce: () => Buffer.from(random(9)).toString('base64url'),
+    },
+    queues: {
+      client: new SQSClient({
+        ...tuned,
+        md5: false,
+        ...(config.sqsEndpoint !== undefined && { endpoint: config.sqsEndpoint }),
+      }),
+      urls: { look: config.lookQueueUrl, deliver: config.deliverQueueUrl },
+    },
+    net: createNet(config.net),
+  }
+}
+
+const writeLine = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}

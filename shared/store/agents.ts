@@ -1,0 +1,28 @@
+// Keeps agents: where they are, how to call them, how their pushes prove themselves.
+import type { Agent } from '../model.ts'
+import { agentKey } from './keys.ts'
+import { get, put, remove, type Table } from './table.ts'
+
+export const getAgent = (
+  table: Table,
+  tenant: string,
+  agent: string,
+  lazy = false,
+): Promise<Agent | undefined> => get<Agent>(table, agentKey(tenant, agent), lazy)
+
+/**
+ * Puts an agent where `before` stands (nothing, or the etag that was read).
+ * @returns false when somebody else put one meanwhile: two registrations of one agent settle here
+ */
+export async function putAgent(table: Table, agent: Agent, before: string | undefined): Promise<boolean> {
+  const { ok } = await put(
+    table,
+    { ...agentKey(agent.tenant, agent.agent), ...agent },
+    before === undefined ? 'attribute_not_exists(#pk)' : '#etag = :before',
+    { before },
+  )
+  return ok
+}
+
+export const removeAgent = (table: Table, tenant: string, agent: string): Promise<boolean> =>
+  remove(table, agentKey(tenant, agent))

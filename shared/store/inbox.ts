@@ -1,0 +1,119 @@
+// Keeps each client's feed: an entry takes a number, then its place; the reader never steps over a place that may still be taken.
+import type { InboxEntry } from '../model.ts'
+import { inboxEntryKey, inboxKey } from './keys.ts'
+import { put, query, type Table, update } from './table.ts'
+
+const keptSeconds = 30 * 24 * 60 * 60
+/** How far back a repeated append looks for itself. */
+const lookBack = 20
+/** After this a gap is closed by a void; a slower writer takes a new number. */
+export const gapMs = 10_000
+
+type Stored = { sk: string; at: number; id?: string; void?: boolean } & Partial<InboxEntry>
+
+const partition = (tenant: string, client: string): string => inboxKey(tenant, client).pk
+
+const entries = (table: Table, pk: string, after: string, limit: number, backwards = false) =>
+  query<Stored>(table, {
+    condition: '#pk = :pk AND #sk > :after',
+    values: { pk, after },
+    limit,
+    backwards,
+  })
+
+const seqOf = (sk: string): number => Number(sk.slice(2))
+
+/**
+ * Appends an entry once.
+ * @returns its number; the number it has already when it was appended before (a look that ran again after a crash)
+ */
+export async function appendEntry(
+  table: Table,
+  tenant: string,
+  client: string,
+  entry: Omit<InboxEntry, 'seq'>,
+): Promise<number> {
+  const recent = await entries(table, partition(tenant, client), 'e#', lookBack, true)
+  const twin = recent.items.find(item => item.id === entry.id)
+  if (twin !== undefined) return seqOf(twin.sk)
+  for (;;) {
+    const counted = await update<{ seq: number }>(table, inboxKey(tenant, client), 'ADD #seq :one', {
+      one: 1,
+    })
+    const seq = counted.ok && counted.item ? counted.item.seq : 0
+    const placed = await put(
+      table,
+      { ...inboxEntryKey(tenant, client, seq), ...entry, seq, ttl: Math.ceil(entry.at / 1000) + keptSeconds },
+      'attribute_not_exists(#sk)',
+    )
+    if (placed.ok) return seq
+  }
+}
+
+export type Feed = { entries: InboxEntry[]; next: number }
+
+/**
+ * Reads on from a number. Stops before a gap that a slow writer may still fill, and closes an old one, so that no
+ * later read finds an entry at or below a cursor that was given out.
+ * @param after the last number the reader has
+ * @returns entries in order, and the cursor to read on from
+ */
+export async function readInbox(
+  table: Table,
+  tenant: string,
+  client: string,
+  ask: { after: number; limit: number; now: number },
+): Promise<Feed> {
+  const pk = partition(tenant, client)
+  const { items } = await entries(table, pk, inboxEntryKey(tenant, client, ask.after).sk, ask.limit)
+  const feed: Feed = { entries: [], next: ask.after }
+  for (const item of items) {
+    const seq = seqOf(item.sk)
+    // Numbers are taken in order, so a gap is at least as old as the entry behind it.
+    const closed =
+      seq === feed.next + 1 ||
+      (item.at + gapMs < ask.now && (await closeGap(table, tenant, client, feed.next + 1, seq - 1, ask.now)))
+    if (!closed) break
+    const { sk, void: isVoid, ...rest } = item
+    if (!isVoid) feed.entries.push({ ...entryOf(rest), seq })
+    feed.next = seq
+  }
+  return feed
+}
+
+/** Puts voids on free numbers; false when one was taken meanwhile, which the next read will then find. */
+async function closeGap(
+  table: Table,
+  tenant: string,
+  client: string,
+  from: number,
+  to: number,
+  now: number,
+): Promise<boolean> {
+  for (let seq = from; seq <= to; seq++) {
+    const { ok } = await put(
+      table,
+      {
+        ...inboxEntryKey(tenant, client, seq),
+        void: true,
+        at: now,
+        ttl: Math.ceil(now / 1000) + keptSeconds,
+      },
+      'attribute_not_exists(#sk)',
+    )
+    if (!ok) return false
+  }
+  return true
+}
+
+const entryOf = (stored: Partial<InboxEntry>): Omit<InboxEntry, 'seq'> => ({
+  id: stored.id ?? '',
+  type: stored.type ?? '',
+  agent: stored.agent ?? '',
+  taskId: stored.taskId ?? '',
+  ...(stored.contextId !== undefined && { contextId: stored.contextId }),
+  state: stored.state ?? 'unknown',
+  rev: stored.rev ?? 0,
+  at: stored.at ?? 0,
+  subscription: stored.subscription ?? '',
+})

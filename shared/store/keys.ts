@@ -1,0 +1,83 @@
+// Builds every pk and sk of the one table; nothing else does. Pure. The key map stands in ARCHITECTURE, "Access paths".
+import { idOf, sha256 } from '../hash.ts'
+
+export type Key = { pk: string; sk: string }
+
+/** The sparse index of timers; its shape stands in infra/topology.ts. */
+export const dueIndex = 'due'
+
+/** Sort key of an item that stands alone under its partition key. */
+const self = '.'
+
+/** Shards of a directory: lists of one kind grow without a hot partition. */
+export const directoryShards = 4
+
+/** What a directory lists. `by` narrows a kind to one client or agent. */
+export type Listing =
+  | { kind: 'agents' | 'subscriptions' | 'targets' | 'keys' }
+  | { kind: 'subscriptions'; by: 'client' | 'agent'; of: string }
+  | { kind: 'tasks'; by: 'agent'; of: string; task: string }
+
+export const directoryKey = (tenant: string, listing: Listing, shard: number): string => {
+  if (!('by' in listing)) return `D#${tenant}#${listing.kind}#${shard}`
+  const of = listing.kind === 'tasks' ? idOf(listing.of, listing.task) : listing.of
+  return `D#${tenant}#${listing.kind}/${listing.by}/${of}#${shard}`
+}
+
+/** One task's watches are few (one a principal), so its listing has one shard only. */
+export const shardsOf = (listing: Listing): number => (listing.kind === 'tasks' ? 1 : directoryShards)
+
+export const shardOf = (id: string, shards: number): number => (sha256(id)[0] ?? 0) % shards
+
+export const agentKey = (tenant: string, agent: string): Key => ({ pk: `A#${tenant}#${agent}`, sk: self })
+export const agentKeysKey = (tenant: string, agent: string): Key => ({
+  ...agentKey(tenant, agent),
+  sk: 'keys',
+})
+export const subscriptionKey = (ref: string): Key => ({ pk: `S#${ref}`, sk: self })
+export const noticeKey = (key: string): Key => ({ pk: `N#${key}`, sk: self })
+export const watchKey = (watch: string): Key => ({ pk: `K#${watch}`, sk: self })
+export const snapshotKey = (watch: string): Key => ({ pk: `K#${watch}`, sk: 'B' })
+export const wakeKey = (subject: string, id: string): Key => ({ pk: `K#${subject}`, sk: `W#${id}` })
+export const wakePrefix = 'W#'
+export const targetKey = (tenant: string, target: string): Key => ({ pk: `G#${tenant}#${target}`, sk: self })
+export const inboxKey = (tenant: string, client: string): Key => ({ pk: `I#${tenant}#${client}`, sk: self })
+export const inboxEntryKey = (tenant: string, client: string, seq: number): Key => ({
+  pk: `I#${tenant}#${client}`,
+  sk: `e#${String(seq).padStart(16, '0')}`,
+})
+export const apiKeyKey = (keyHash: string): Key => ({ pk: `Y#${keyHash}`, sk: self })
+export const tenantKey = (tenant: string): Key => ({ pk: `T#${tenant}`, sk: self })
+
+/** Names the watch of one task as one principal sees it. */
+export const watchOf = (tenant: string, agent: string, principal: string, taskId: string): string =>
+  idOf('watch', tenant, agent, principal, taskId)
+
+/** Slot of the timer index that an item belongs to. */
+export const slotOf = (pk: string, shards: number): string => `d#${shardOf(pk, shards)}`
+
+/** Slot that lists a tenant's failed wakes. */
+export const failedSlot = (tenant: string): string => `f#${tenant}`
+
+/** Fair-queue group of looks: one dead agent is the noisy neighbour, not its tenant. */
+export const agentGroup = (tenant: string, agent: string): string => idOf('group', 'agent', tenant, agent)
+
+/** Fair-queue group of deliveries. */
+export const targetGroup = (tenant: string, target: string): string => idOf('group', 'target', tenant, target)
+
+/** What a timer of the index belongs to, told by its key. */
+export type Timer =
+  | { of: 'notice'; key: string }
+  | { of: 'watch'; watch: string }
+  | { of: 'wake'; subject: string; id: string }
+  | { of: 'subscription'; ref: string }
+
+export function readTimer({ pk, sk }: Key): Timer | undefined {
+  const name = pk.slice(2)
+  if (pk.startsWith('N#')) return { of: 'notice', key: name }
+  if (pk.startsWith('S#')) return { of: 'subscription', ref: name }
+  if (pk.startsWith('K#') && sk === self) return { of: 'watch', watch: name }
+  if (pk.startsWith('K#') && sk.startsWith(wakePrefix))
+    return { of: 'wake', subject: name, id: sk.slice(wakePrefix.length) }
+  return undefined
+}

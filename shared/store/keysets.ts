@@ -1,0 +1,113 @@
+// The item `keys` of an agent: its last good key set and who may fetch next. Settles which instance fetches; fetches nothing.
+import { agentKeysKey } from './keys.ts'
+import { get, put, type Table, update, type Written } from './table.ts'
+
+export type AgentName = { tenant: string; agent: string }
+
+/** What is remembered of one key set URL. Times are ms since 1970. */
+export type StoredKeys = {
+  url: string
+  /** Start of the last fetch; it names that fetch. */
+  leasedAt: number
+  /** Before that nobody fetches again. */
+  nextFetch: number
+  /** End of the last fetch that ended, and how many have failed since the last good one. */
+  settledAt: number
+  failures: number
+  /** Why the last fetch failed. */
+  fault?: string
+  /** The last good set: usable keys as JWKS text, until when it is fresh, and what its owner should be told. */
+  keys?: string
+  freshUntil?: number
+  flags?: string[]
+}
+
+/** The good outcome of a fetch. */
+export type FetchedKeys = { keys: string; flags: string[]; settledAt: number; freshUntil: number }
+
+/** The bad outcome of a fetch. */
+export type FailedFetch = { fault: string; failures: number; settledAt: number; nextFetch: number }
+
+/** Items of agents that were deleted, or that are never pushed to again, go by themselves. */
+const keptMs = 4 * 24 * 60 * 60 * 1000
+
+const ttlOf = (nowMs: number): number => Math.ceil((nowMs + keptMs) / 1000)
+
+const loadKeySet = (table: Table, { tenant, agent }: AgentName): Promise<StoredKeys | undefined> =>
+  get<StoredKeys>(table, agentKeysKey(tenant, agent))
+
+/**
+ * Takes the right to fetch: of all instances one gets it, and nobody else until `nextFetch`.
+ * An item about another URL is replaced, for the agent's rule has changed.
+ * @returns on refusal, what stands: perhaps another instance's newer set
+ */
+async function leaseKeyFetch(
+  table: Table,
+  { tenant, agent }: AgentName,
+  url: string,
+  nowMs: number,
+  nextFetch: number,
+): Promise<Written<StoredKeys>> {
+  const key = agentKeysKey(tenant, agent)
+  const leased = await update<StoredKeys>(
+    table,
+    key,
+    'SET #leasedAt = :now, #nextFetch = :next, #ttl = :ttl',
+    { now: nowMs, next: nextFetch, ttl: ttlOf(nowMs), url },
+    '#url = :url AND #nextFetch <= :now',
+  )
+  if (leased.ok || leased.old?.url === url) return leased
+  const fresh: StoredKeys = { url, leasedAt: nowMs, nextFetch, settledAt: 0, failures: 0 }
+  const taken = await put<StoredKeys>(
+    table,
+    { ...key, ...fresh, ttl: ttlOf(nowMs) },
+    'attribute_not_exists(pk) OR #url <> :url',
+    { url },
+  )
+  return taken.ok ? { ok: true, item: taken.item ?? fresh } : taken
+}
+
+/** Records a good fetch, unless a later one has been leased. */
+const saveKeySet = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  { url, leasedAt }: StoredKeys,
+  fetched: FetchedKeys,
+): Promise<Written<StoredKeys>> =>
+  update<StoredKeys>(
+    table,
+    agentKeysKey(tenant, agent),
+    'SET #keys = :keys, #flags = :flags, #settledAt = :settledAt, #freshUntil = :freshUntil, #failures = :none, #ttl = :ttl REMOVE #fault',
+    { ...fetched, none: 0, url, leasedAt, ttl: ttlOf(fetched.settledAt) },
+    '#url = :url AND #leasedAt = :leasedAt',
+  )
+
+/** Records a failed fetch, unless a later one has been leased; the last good set stays. */
+const saveKeyFault = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  { url, leasedAt }: StoredKeys,
+  failed: FailedFetch,
+): Promise<Written<StoredKeys>> =>
+  update<StoredKeys>(
+    table,
+    agentKeysKey(tenant, agent),
+    'SET #fault = :fault, #failures = :failures, #settledAt = :settledAt, #nextFetch = :nextFetch',
+    { ...failed, url, leasedAt },
+    '#url = :url AND #leasedAt = :leasedAt',
+  )
+
+/** The four steps that the memory of key sets needs; tests hand in a store without a table. */
+export type KeyStore = {
+  load: (of: AgentName) => Promise<StoredKeys | undefined>
+  lease: (of: AgentName, url: string, nowMs: number, nextFetch: number) => Promise<Written<StoredKeys>>
+  save: (of: AgentName, leased: StoredKeys, fetched: FetchedKeys) => Promise<unknown>
+  fail: (of: AgentName, leased: StoredKeys, failed: FailedFetch) => Promise<unknown>
+}
+
+export const keyStore = (table: Table): KeyStore => ({
+  load: of => loadKeySet(table, of),
+  lease: (of, url, nowMs, nextFetch) => leaseKeyFetch(table, of, url, nowMs, nextFetch),
+  save: (of, leased, fetched) => saveKeySet(table, of, leased, fetched),
+  fail: (of, leased, failed) => saveKeyFault(table, of, leased, failed),
+})

@@ -1,0 +1,96 @@
+// Keeps subscriptions, found by the hash of their hook. Expiry is compared on every read; TTL only sweeps.
+import type { Registration, Subscription } from '../model.ts'
+import { agentGroup, slotOf, subscriptionKey } from './keys.ts'
+import { get, put, type Table, update } from './table.ts'
+
+const daySeconds = 24 * 60 * 60
+/** How long a subscription is remembered after it ended. */
+const tombstoneSeconds = 30 * daySeconds
+
+export const getSubscription = (table: Table, ref: string): Promise<Subscription | undefined> =>
+  get<Subscription>(table, subscriptionKey(ref))
+
+/** True while wakes may be queued and sent for it. */
+export const isLive = (sub: Subscription | undefined, now: number): sub is Subscription =>
+  sub !== undefined && sub.status === 'active' && sub.expiresAt > now
+
+/** Its timer: until when it may bind, or when it is swept next. */
+const timerOf = (sub: Subscription): number | undefined =>
+  sub.scope === 'agent' ? sub.sweepAt : sub.taskId === undefined ? sub.bindBy : undefined
+
+/** Puts a new subscription; gives back the one that stands when its ref was put before (a repeated request). */
+export async function putSubscription(table: Table, sub: Subscription): Promise<Subscription> {
+  const key = subscriptionKey(sub.ref)
+  const due = timerOf(sub)
+  const written = await put<Subscription>(
+    table,
+    {
+      ...key,
+      ...sub,
+      ttl: Math.ceil(sub.expiresAt / 1000) + tombstoneSeconds,
+      ...(due !== undefined && {
+        slot: slotOf(key.pk, table.shards),
+        due,
+        tries: 0,
+        group: agentGroup(sub.tenant, sub.agent),
+      }),
+    },
+    'attribute_not_exists(#pk)',
+  )
+  return written.ok ? sub : (written.old ?? sub)
+}
+
+/** Binds to a task once and for all: of two tasks pushed at the same time the first wins. */
+export async function bindSubscription(
+  table: Table,
+  ref: string,
+  taskId: string,
+): Promise<Subscription | undefined> {
+  const bound = await update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'SET #taskId = :taskId REMOVE #slot, #due, #tries, #group, #bindBy',
+    { taskId, active: 'active' },
+    '#status = :active AND (attribute_not_exists(#taskId) OR #taskId = :taskId)',
+  )
+  return bound.ok ? bound.item : undefined
+}
+
+export const recordRegistration = (table: Table, ref: string, registration: Registration) =>
+  update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'SET #registration = :registration',
+    { registration },
+    'attribute_exists(#pk)',
+  )
+
+/** Replaces the credentials GetTask is called with. */
+export const replaceCredentials = (table: Table, ref: string, credentials: string, at: number) =>
+  update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'SET #credentials = :credentials, #credentialsAt = :at',
+    { credentials, at, active: 'active' },
+    '#status = :active',
+  )
+
+/** Ends a subscription for good; what it was stays readable for 30 days. */
+export const endSubscription = (table: Table, ref: string, status: 'deleted' | 'expired', now: number) =>
+  update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'SET #status = :status, #ttl = :ttl REMOVE #slot, #due, #tries, #group, #credentials',
+    { status, ttl: Math.ceil(now / 1000) + tombstoneSeconds, active: 'active' },
+    '#status = :active',
+  )
+
+/** Sets the next sweep of an agent-wide subscription and how far back the last one reached. */
+export const recordSweep = (table: Table, ref: string, sweepAt: number, sweptAt: number) =>
+  update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'SET #due = :sweepAt, #sweepAt = :sweepAt, #sweptAt = :sweptAt, #tries = :zero',
+    { sweepAt, sweptAt, zero: 0, active: 'active' },
+    '#status = :active AND attribute_exists(#slot)',
+  )

@@ -1,0 +1,132 @@
+// Keeps wakes: one target to be told of one thing, with a lease for the delivery in progress and its last attempts.
+import type { Attempt, Wake, WakeStatus } from '../model.ts'
+import { dueIndex, failedSlot, type Key, slotOf, targetGroup, wakeKey, wakePrefix } from './keys.ts'
+import { get, type Page, put, query, type Table, update } from './table.ts'
+
+const keptSeconds = 30 * 24 * 60 * 60
+const attemptsKept = 10
+
+type Leased =
+  | { kind: 'leased'; wake: Wake }
+  | { kind: 'busy' }
+  | { kind: 'done' }
+  | { kind: 'early'; next: number }
+
+/**
+ * Leases a wake for one attempt, making its record at the first. Of two copies of a message one attempts.
+ * @param seed the record to make, when the message brings all that it needs
+ */
+export async function leaseWake(
+  table: Table,
+  subject: string,
+  id: string,
+  at: { now: number; until: number },
+  seed?: Wake,
+): Promise<Leased> {
+  const key = wakeKey(subject, id)
+  if (seed !== undefined) {
+    const ttl = Math.ceil(at.now / 1000) + keptSeconds
+    const made = await put<Wake>(
+      table,
+      { ...key, ...seed, lease: at.until, ttl, group: targetGroup(seed.tenant, seed.target) },
+      'attribute_not_exists(#pk)',
+    )
+    if (made.ok) return { kind: 'leased', wake: { ...seed, lease: at.until } }
+    if (made.old !== undefined && made.old.status !== 'pending') return { kind: 'done' }
+  }
+  const leased = await update<Wake>(
+    table,
+    key,
+    'SET #lease = :until',
+    { ...at, pending: 'pending' },
+    '#status = :pending AND #lease < :now AND (attribute_not_exists(#next) OR #next <= :now)',
+  )
+  if (leased.ok && leased.item) return { kind: 'leased', wake: leased.item }
+  const old = leased.ok ? undefined : leased.old
+  if (old === undefined || old.status !== 'pending') return { kind: 'done' }
+  if (old.lease >= at.now) return { kind: 'busy' }
+  return { kind: 'early', next: old.next ?? at.now }
+}
+
+/** What an attempt came to; with `parked` the table wakes it again, else the queue's own delay does. */
+export type Outcome = {
+  status: WakeStatus
+  attempt?: Attempt
+  tries: number
+  next?: number
+  parked?: boolean
+}
+
+/** Records an attempt under its lease; false when the lease was lost. */
+export async function recordWake(
+  table: Table,
+  subject: string,
+  id: string,
+  wake: Wake,
+  outcome: Outcome,
+): Promise<boolean> {
+  const key = wakeKey(subject, id)
+  const attempts = [...wake.attempts, ...(outcome.attempt ? [outcome.attempt] : [])].slice(-attemptsKept)
+  const timer = timerOf(key.pk, wake, outcome, table.shards)
+  const kept = { ...outcome, ...timer, attempts, lease: 0 }
+  const set = ['status', 'attempts', 'tries', 'lease', 'next', 'slot', 'due'] as const
+  const [present, gone] = [set.filter(name => name in kept), set.filter(name => !(name in kept))]
+  const { ok } = await update<Wake>(
+    table,
+    key,
+    [
+      `SET ${present.map(name => `#${name} = :${name}`).join(', ')}`,
+      gone.length > 0 ? `REMOVE ${gone.map(name => `#${name}`).join(', ')}` : '',
+    ].join(' '),
+    { ...kept, mine: wake.lease },
+    '#lease = :mine',
+  )
+  return ok
+}
+
+/** A parked retry has a timer; a failed wake stands in its tenant's list of failures. */
+function timerOf(pk: string, wake: Wake, outcome: Outcome, shards: number): { slot?: string; due?: number } {
+  if (outcome.parked && outcome.next !== undefined) return { slot: slotOf(pk, shards), due: outcome.next }
+  if (outcome.status === 'failed') return { slot: failedSlot(wake.tenant), due: wake.at }
+  return {}
+}
+
+export const getWake = (table: Table, subject: string, id: string): Promise<Wake | undefined> =>
+  get<Wake>(table, wakeKey(subject, id))
+
+/** The wakes of one subject, a page of them. */
+export const listWakes = (
+  table: Table,
+  subject: string,
+  limit: number,
+  after?: string,
+): Promise<Page<Wake>> => {
+  const { pk } = wakeKey(subject, '')
+  return query<Wake>(table, {
+    condition: '#pk = :pk AND begins_with(#sk, :prefix)',
+    values: { pk, prefix: wakePrefix },
+    limit,
+    ...(after !== undefined && { after: wakeKey(subject, after) }),
+  })
+}
+
+/** A tenant's failed wakes, oldest first, a page of them. */
+export async function listFailed(
+  table: Table,
+  tenant: string,
+  limit: number,
+  after?: string,
+): Promise<{ wakes: Wake[]; next: string | undefined }> {
+  const page = await query<Key & { due: number }>(table, {
+    index: dueIndex,
+    condition: '#slot = :slot',
+    values: { slot: failedSlot(tenant) },
+    limit,
+    ...(after !== undefined && { after: JSON.parse(Buffer.from(after, 'base64url').toString()) }),
+  })
+  const wakes = await Promise.all(page.items.map(({ pk, sk }) => get<Wake>(table, { pk, sk })))
+  return {
+    wakes: wakes.filter(wake => wake !== undefined),
+    next: page.next && Buffer.from(JSON.stringify(page.next)).toString('base64url'),
+  }
+}

@@ -1,0 +1,209 @@
+// Keeps watches: what we know of a task, who is to be told, and the lease that lets one look at a time save.
+import type { TaskState } from '../a2a/task.ts'
+import type { Trouble, Watch } from '../model.ts'
+import { list, point } from './directory.ts'
+import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
+import { get, remove, type Table, update } from './table.ts'
+
+/** How long a watch is kept after it ended. */
+const keptSeconds = 30 * 24 * 60 * 60
+/** Principal of subscriptions that name none. */
+export const usualPrincipal = 'agent'
+/** Subscriptions on one task as one principal. */
+export const subsLimit = 50
+
+type Stored = Omit<Watch, 'subs' | 'fresh'> & { subs?: Set<string>; fresh?: Set<string> }
+
+const read = (key: string, { subs, fresh, ...stored }: Stored): Watch => ({
+  ...stored,
+  key,
+  subs: [...(subs ?? [])],
+  fresh: [...(fresh ?? [])],
+})
+
+export async function getWatch(table: Table, watch: string): Promise<Watch | undefined> {
+  const stored = await get<Stored>(table, watchKey(watch))
+  return stored && read(watch, stored)
+}
+
+export type Watched = { tenant: string; agent: string; principal: string; taskId: string }
+
+/**
+ * Opens a watch, or finds it open, and gives it a timer if it has none. With a `ref` the subscription joins it and
+ * is marked as not yet told; joining twice changes nothing.
+ * @returns undefined when the watch has its full number of subscriptions
+ */
+export async function openWatch(
+  table: Table,
+  { tenant, agent, principal, taskId }: Watched,
+  at: { now: number; due: number },
+  ref?: string,
+): Promise<Watch | undefined> {
+  const watch = watchOf(tenant, agent, principal, taskId)
+  const key = watchKey(watch)
+  const once = ['tenant', 'agent', 'principal', 'taskId', 'group', 'created', 'changed', 'slot', 'due']
+  const zeros = ['rev', 'woken', 'looked', 'lookAt', 'lease', 'again', 'tries']
+  const set = [
+    ...once.map(name => `#${name} = if_not_exists(#${name}, :${name})`),
+    ...zeros.map(name => `#${name} = if_not_exists(#${name}, :zero)`),
+    '#ring = if_not_exists(#ring, :none)',
+  ].join(', ')
+  // The watch of the usual principal is found by its name; others are listed, so that a task's are known.
+  if (ref !== undefined && principal !== usualPrincipal)
+    await point(table, tenant, { kind: 'tasks', by: 'agent', of: agent, task: taskId }, principal, watch)
+  const written = await update<Stored>(
+    table,
+    key,
+    `SET ${set} REMOVE #ttl${ref === undefined ? '' : ' ADD #subs :ref, #fresh :ref'}`,
+    {
+      tenant,
+      agent,
+      principal,
+      taskId,
+      group: agentGroup(tenant, agent),
+      created: at.now,
+      changed: at.now,
+      slot: slotOf(key.pk, table.shards),
+      due: at.due,
+      zero: 0,
+      none: [],
+      ...(ref !== undefined && { ref: new Set([ref]), refText: ref, limit: subsLimit }),
+    },
+    ref === undefined
+      ? undefined
+      : 'attribute_not_exists(#subs) OR (NOT contains(#subs, :refText) AND size(#subs) < :limit)',
+  )
+  const stored = written.ok ? written.item : written.old
+  if (stored === undefined) return undefined
+  const result = read(watch, stored)
+  return ref === undefined || result.subs.includes(ref) ? result : undefined
+}
+
+/** Takes a subscription off; the watch ends with its last one. */
+export async function leaveWatch(table: Table, watch: string, ref: string, now: number): Promise<void> {
+  const left = await update<Stored>(
+    table,
+    watchKey(watch),
+    'DELETE #subs :ref, #fresh :ref',
+    { ref: new Set([ref]) },
+    'attribute_exists(#pk)',
+  )
+  if (left.ok && left.item !== undefined && left.item.subs === undefined) await endWatch(table, watch, now)
+}
+
+/** Ends a watch nobody is subscribed to: no timer, kept for a while. Somebody who joins meanwhile wins. */
+export const endWatch = (table: Table, watch: string, now: number) =>
+  update<Stored>(
+    table,
+    watchKey(watch),
+    'SET #ttl = :ttl REMOVE #slot, #due',
+    { ttl: Math.ceil(now / 1000) + keptSeconds },
+    'attribute_exists(#pk) AND attribute_not_exists(#subs)',
+  )
+
+/** Deletes a watch that was opened for a push which nothing came of. Somebody who joined meanwhile wins. */
+export const dropWatch = (table: Table, watch: string, start: number): Promise<boolean> =>
+  remove(table, watchKey(watch), 'attribute_not_exists(#subs) AND #lookAt = :start', { start })
+
+/**
+ * Leases the watch for one look. Of two that read the same state one gets it.
+ * @param start must be later than `seen.lookAt`; it is the fence of everything saved under this lease
+ */
+export async function leaseWatch(
+  table: Table,
+  seen: Watch,
+  at: { now: number; start: number; until: number },
+): Promise<Watch | undefined> {
+  const leased = await update<Stored>(
+    table,
+    watchKey(seen.key),
+    'SET #lookAt = :start, #lease = :until',
+    { ...at, seen: seen.lookAt },
+    '#lookAt = :seen AND #lease < :now',
+  )
+  return leased.ok && leased.item ? read(seen.key, leased.item) : undefined
+}
+
+/** What a look that saw the task saves. Fields left out stay as they are. */
+export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> & {
+  state?: TaskState
+  contextId?: string
+  backSince?: number
+  due?: number
+}
+
+/** Saves a look under its lease; false when the lease was lost to another. */
+export async function saveLook(table: Table, watch: Watch, seen: Seen): Promise<Watch | undefined> {
+  const present = Object.entries({ ...seen, tries: 0 }).filter(([, value]) => value !== undefined)
+  const gone = ['trouble', 'troubleSince', 'failures', ...(seen.backSince === undefined ? ['backSince'] : [])]
+  const saved = await update<Stored>(
+    table,
+    watchKey(watch.key),
+    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')} REMOVE ${gone.map(name => `#${name}`).join(', ')}`,
+    { ...Object.fromEntries(present), start: watch.lookAt },
+    '#lookAt = :start',
+  )
+  return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
+}
+
+/** Saves why a look gave no task, and ends its lease. Such a look does not count as one that completed. */
+export async function saveTrouble(
+  table: Table,
+  watch: Watch,
+  fault: { trouble: Trouble; since: number; failures: number; due: number | undefined },
+): Promise<boolean> {
+  const { ok } = await update<Stored>(
+    table,
+    watchKey(watch.key),
+    `SET #trouble = :trouble, #troubleSince = :since, #failures = :failures, #lease = :zero${fault.due === undefined ? '' : ', #due = :due'}`,
+    { ...fault, zero: 0, start: watch.lookAt },
+    '#lookAt = :start',
+  )
+  return ok
+}
+
+/**
+ * Marks a revision as published and ends the lease. The timer of an ended task goes only here, so that
+ * whatever is unpublished is found again.
+ */
+export async function publishedWatch(
+  table: Table,
+  watch: Watch,
+  done: { told: string[]; over: boolean; now: number },
+): Promise<boolean> {
+  const { ok } = await update<Stored>(
+    table,
+    watchKey(watch.key),
+    [
+      `SET #woken = :rev, #lease = :zero${done.over ? ', #ttl = :ttl' : ''}`,
+      done.over ? 'REMOVE #slot, #due' : '',
+      done.told.length > 0 ? 'DELETE #fresh :told' : '',
+    ].join(' '),
+    {
+      rev: watch.rev,
+      zero: 0,
+      start: watch.lookAt,
+      told: new Set(done.told),
+      ttl: Math.ceil(done.now / 1000) + keptSeconds,
+    },
+    '#lookAt = :start AND #rev = :rev',
+  )
+  return ok
+}
+
+/** Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge. */
+export const markAgain = (table: Table, watch: string, again: number) =>
+  update<Stored>(table, watchKey(watch), 'SET #again = :again', { again }, 'attribute_exists(#pk)')
+
+/** All watches of one task, one a principal. */
+export async function watchesOf(
+  table: Table,
+  tenant: string,
+  agent: string,
+  taskId: string,
+): Promise<Watch[]> {
+  const listed = await list(table, tenant, { kind: 'tasks', by: 'agent', of: agent, task: taskId }, 100)
+  const keys = [watchOf(tenant, agent, usualPrincipal, taskId), ...listed.pointers.map(({ ref }) => ref)]
+  const found = await Promise.all(keys.map(key => getWatch(table, key)))
+  return found.filter(watch => watch !== undefined)
+}

@@ -1,0 +1,103 @@
+// Makes a subscription live and keeps its promises to the agent: hook, push config, first look, and its end. Used by the API only.
+import { type HandedOut, handOut, type PushConfig, registerConfig, removeConfig } from './a2a/configs.ts'
+import { endpointFor } from './calling.ts'
+import { hookSecrets, hookUrl } from './issued.ts'
+import type { Agent, Registration, Subscription } from './model.ts'
+import { floorMs } from './policy.ts'
+import { sendLook } from './queue.ts'
+import type { Relay } from './relay.ts'
+import { agentGroup, watchOf } from './store/keys.ts'
+import { endSubscription, recordRegistration } from './store/subscriptions.ts'
+import { leaveWatch, openWatch } from './store/watches.ts'
+
+/** The push config of a subscription. With signed pushes no static secret: senders would put it where the JWT belongs. */
+export function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
+  const { jwt, token, authorization } = agent.verification
+  const secrets = hookSecrets(relay, sub)
+  const bare = { url: hookUrl(relay, sub.hook), id: sub.id }
+  if (jwt !== undefined) return bare
+  return {
+    ...bare,
+    ...(token === true && { token: secrets.token }),
+    ...(authorization !== undefined && {
+      authentication: {
+        scheme: authorization,
+        credentials: authorization === 'Basic' ? secrets.basic : secrets.bearer,
+      },
+    }),
+  }
+}
+
+/** The push config as the agent's version writes it, and in both versions. */
+export function handedOut(
+  relay: Relay,
+  sub: Subscription,
+  agent: Agent,
+): { pushNotificationConfig: HandedOut; pushNotificationConfigs: Record<'1.0' | '0.3', HandedOut> } {
+  const config = pushConfigOf(relay, sub, agent)
+  const both = { '1.0': handOut(config, '1.0'), '0.3': handOut(config, '0.3') }
+  return { pushNotificationConfig: both[agent.version], pushNotificationConfigs: both }
+}
+
+/**
+ * Puts the subscription on the watch of its task.
+ * @returns false when the task has its full number of subscriptions
+ */
+export async function watchTask(relay: Relay, sub: Subscription, taskId: string): Promise<boolean> {
+  const { tenant, agent, principal, ref } = sub
+  const now = relay.now()
+  const at = { now, due: now + floorMs(0) }
+  return (await openWatch(relay.table, { tenant, agent, principal, taskId }, at, ref)) !== undefined
+}
+
+/** Queues a look at the subscription's task, or a sweep of its agent. */
+export function lookSoon(relay: Relay, sub: Subscription): Promise<void> {
+  const group = agentGroup(sub.tenant, sub.agent)
+  if (sub.scope === 'agent')
+    return sendLook(relay.queues, group, { v: 1, kind: 'subscription', sub: sub.ref })
+  const watch = watchOf(sub.tenant, sub.agent, sub.principal, sub.taskId ?? '')
+  return sendLook(relay.queues, group, { v: 1, kind: 'watch', watch })
+}
+
+/** Registers the push config at the agent, if the task is known and the agent can push, and records what came of it. */
+export async function register(relay: Relay, sub: Subscription, agent: Agent): Promise<Registration> {
+  if (sub.registration.status === 'registered') return sub.registration
+  const registration = await registrationFor(relay, sub, agent)
+  if (registration.status !== sub.registration.status)
+    await recordRegistration(relay.table, sub.ref, registration)
+  relay.log({
+    step: 'subscription.registered',
+    tenant: sub.tenant,
+    subscription: sub.id,
+    agent: sub.agent,
+    task: sub.taskId,
+    status: registration.status,
+  })
+  return registration
+}
+
+async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): Promise<Registration> {
+  if (!agent.pushes)
+    return { status: 'unsupported', detail: 'The agent cannot push, so its tasks are polled.' }
+  if (sub.taskId === undefined) return { status: 'handed_out' }
+  const endpoint = await endpointFor(relay, agent, [sub])
+  return registerConfig(relay.net, endpoint, sub.taskId, pushConfigOf(relay, sub, agent))
+}
+
+/**
+ * Ends a subscription: silence first, then the agent is told, if it can be reached.
+ * @returns whether the agent dropped its push config, and its words if not
+ */
+export async function endAtAgent(
+  relay: Relay,
+  sub: Subscription,
+  agent: Agent | undefined,
+): Promise<{ removedAtAgent: boolean; detail?: string }> {
+  const { tenant, principal, ref, taskId } = sub
+  await endSubscription(relay.table, ref, 'deleted', relay.now())
+  if (taskId !== undefined)
+    await leaveWatch(relay.table, watchOf(tenant, sub.agent, principal, taskId), ref, relay.now())
+  if (taskId === undefined || agent === undefined || !agent.pushes) return { removedAtAgent: false }
+  const removed = await removeConfig(relay.net, await endpointFor(relay, agent, [sub]), taskId, sub.id)
+  return removed.ok ? { removedAtAgent: true } : { removedAtAgent: false, detail: removed.detail }
+}

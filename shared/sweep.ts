@@ -1,0 +1,85 @@
+// What happens when a subscription is due: an unbound one ends, an agent-wide one looks for tasks that no push told of.
+import { listTasks } from './a2a/client.ts'
+import { endpointFor } from './calling.ts'
+import type { Agent, Subscription } from './model.ts'
+import { floorMs } from './policy.ts'
+import { sendLook } from './queue.ts'
+import type { Relay } from './relay.ts'
+import { getAgent } from './store/agents.ts'
+import { agentGroup, watchOf } from './store/keys.ts'
+import { endSubscription, getSubscription, recordSweep } from './store/subscriptions.ts'
+import { getWatch, openWatch } from './store/watches.ts'
+
+const minute = 60_000
+/** Between two sweeps of an agent that can list its tasks, and of one that cannot (it may learn to). */
+export const sweepMs = 5 * minute
+const sweepUnableMs = 6 * 60 * minute
+/** The agent's clock may be behind ours, and its list behind its tasks. */
+const overlapMs = 5 * minute
+const pagesAtMost = 20
+
+/** Settles a subscription whose timer fired. */
+export async function settleSubscription(relay: Relay, ref: string): Promise<'done'> {
+  const sub = await getSubscription(relay.table, ref)
+  const now = relay.now()
+  if (sub === undefined || sub.status !== 'active') return 'done'
+  if (sub.expiresAt <= now) {
+    await endSubscription(relay.table, ref, 'expired', now)
+    return 'done'
+  }
+  if (sub.scope === 'agent') await sweep(relay, sub)
+  else if (sub.taskId === undefined && sub.bindBy !== undefined && sub.bindBy <= now) {
+    await endSubscription(relay.table, ref, 'expired', now)
+    relay.log({ step: 'subscription.expired', tenant: sub.tenant, subscription: sub.id })
+  }
+  return 'done'
+}
+
+async function sweep(relay: Relay, sub: Subscription): Promise<void> {
+  const now = relay.now()
+  const agent = await getAgent(relay.table, sub.tenant, sub.agent)
+  const swept = agent?.version === '1.0' ? await sweepTasks(relay, sub, agent) : undefined
+  const done = swept !== undefined
+  await recordSweep(
+    relay.table,
+    sub.ref,
+    now + (done ? sweepMs : sweepUnableMs),
+    done ? now : (sub.sweptAt ?? sub.createdAt),
+  )
+  relay.log({
+    step: 'agent.swept',
+    tenant: sub.tenant,
+    subscription: sub.id,
+    agent: sub.agent,
+    tasks: swept ?? 'unable',
+  })
+}
+
+/** Queues a look for every task that is not known in the state the agent lists; undefined when it cannot list. */
+async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promise<number | undefined> {
+  const endpoint = await endpointFor(relay, agent, [sub])
+  const since = new Date((sub.sweptAt ?? sub.createdAt) - overlapMs).toISOString()
+  let pageToken: string | undefined
+  let looks = 0
+  for (let page = 0; page < pagesAtMost; page++) {
+    const asked = { statusTimestampAfter: since, ...(pageToken !== undefined && { pageToken }) }
+    const listed = await listTasks(relay.net, endpoint, asked, relay.now())
+    if (!listed.ok) return undefined
+    for (const task of listed.tasks) if (await watchListed(relay, sub, task.id, task.state)) looks += 1
+    pageToken = listed.next
+    if (pageToken === undefined) break
+  }
+  return looks
+}
+
+async function watchListed(relay: Relay, sub: Subscription, taskId: string, state: string): Promise<boolean> {
+  const { tenant, agent, principal, ref } = sub
+  const known = await getWatch(relay.table, watchOf(tenant, agent, principal, taskId))
+  if (known?.state === state && known.subs.includes(ref)) return false
+  const now = relay.now()
+  const at = { now, due: now + floorMs(0) }
+  const watch = await openWatch(relay.table, { tenant, agent, principal, taskId }, at, ref)
+  if (watch === undefined) return false
+  await sendLook(relay.queues, agentGroup(tenant, agent), { v: 1, kind: 'watch', watch: watch.key })
+  return true
+}

@@ -1,0 +1,40 @@
+// Items of a model's table: reads, and conditional writes of one item that the SDK may repeat, as shared/store/table.ts has them.
+import type { Bed, Work } from './timeline.ts'
+
+/** A place for one item. `req` marks the write that made it what it is. */
+export type Cell<T> = { item: (T & { req: number }) | undefined }
+
+export type Written<T> = { ok: boolean; item: T | undefined }
+
+let marks = 0
+
+/** Reads an item as it is when the call arrives. */
+export function* read<T>(cell: Cell<T>): Work<T | undefined> {
+  yield
+  return cell.item
+}
+
+/**
+ * Writes an item if the condition holds when the call arrives. Items are never changed in place.
+ * @returns what stands afterwards, or what stood in the way; a condition that our own first attempt broke is kept
+ */
+export function* write<T>(
+  bed: Bed,
+  cell: Cell<T>,
+  when: (item: T | undefined) => boolean,
+  change: (item: T | undefined) => T | undefined,
+): Work<Written<T>> {
+  marks += 1
+  const req = marks
+  const attempt = (): Written<T> => {
+    if (!when(cell.item)) return { ok: cell.item?.req === req, item: cell.item }
+    const next = change(cell.item)
+    cell.item = next && { ...next, req }
+    return { ok: true, item: cell.item }
+  }
+  yield
+  const first = attempt()
+  if (!bed.happens('lostAnswer')) return first
+  yield bed.chance.between(5, 1500)
+  return attempt()
+}

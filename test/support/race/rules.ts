@@ -1,0 +1,21 @@
+// The rules that the model keeps, by name, so that each can be switched off to see what it is for.
+
+/** Every rule says what holds while it is on. */
+export const rules = {
+  /** A push needs no look once one that completed started a window after it; one that merely started would not do. */
+  completed: true,
+  /** What is queued is queued before it is marked as queued: trailing looks, ticks, wakes. */
+  queueFirst: true,
+  /** A look has the task to itself, and saves only if nobody took that from it. */
+  fence: true,
+  /** What a look finds unpublished it publishes before anything else. */
+  publishFirst: true,
+  /** The timer of an ended task goes only when everybody was told. */
+  timerStays: true,
+  /** A look is repeated while the agent does not show the news that a push named. */
+  patience: true,
+  /** An answer that was seen before and left is an older replica's. */
+  ring: true,
+}
+
+export type Rules = typeof rules

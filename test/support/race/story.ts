@@ -1,0 +1,64 @@
+// What happens to the one task of a run, as its agent tells it: states, when they begin, and what GetTask answers at a time.
+import { isInterrupted, isTerminal, type Task, type TaskState } from '../../../shared/a2a/task.ts'
+import type { Chance } from './timeline.ts'
+
+export const taskId = 'task'
+
+/** One state of the task. `n` counts them; `look` is equal for those that a client cannot tell apart. */
+export type Moment = { n: number; at: number; until: number; state: TaskState; look: string; task: Task }
+
+export type Story = {
+  moments: Moment[]
+  last: Moment
+  /** The state at a time; undefined before the task exists. */
+  at: (time: number) => Moment | undefined
+}
+
+const minute = 60_000
+
+/** Tells a story that begins at `start`: mostly bursts and seconds, at times minutes, seldom hours. */
+export function tellStory(chance: Chance, start: number): Story {
+  const style = { stamped: chance.of(0.5), worded: chance.of(0.6) }
+  const states: TaskState[] = [chance.pick('submitted', 'working')]
+  for (let more = Math.floor(chance.between(1, 6)); more > 0; more--)
+    states.push(
+      isInterrupted(states.at(-1)) ? 'working' : chance.pick('input-required', 'working', 'auth-required'),
+    )
+  const end = chance.pick<TaskState>('completed', 'completed', 'failed', 'canceled', 'input-required')
+  if (states.at(-1) !== end) states.push(end)
+  let at = start
+  const begun = states.map((state, n) => {
+    if (n > 0) at += gap(chance)
+    return { n, at, state, ...lookOf(state, n, at, style) }
+  })
+  const moments = begun.map((moment, n) => ({
+    ...moment,
+    until: begun[n + 1]?.at ?? Number.POSITIVE_INFINITY,
+  }))
+  const last = moments.at(-1)
+  if (last === undefined) throw new Error('A story has an end.')
+  return { moments, last, at: time => moments.findLast(moment => moment.at <= time) }
+}
+
+function gap(chance: Chance): number {
+  if (chance.of(0.4)) return chance.between(5, 80)
+  if (chance.of(0.8)) return chance.between(300, 4000)
+  return chance.of(0.8) ? chance.between(5000, 5 * minute) : chance.between(30 * minute, 180 * minute)
+}
+
+/** The task as GetTask answers it. Some agents write no time, and some ask without a message. */
+function lookOf(
+  state: TaskState,
+  n: number,
+  at: number,
+  { stamped, worded }: { stamped: boolean; worded: boolean },
+): { look: string; task: Task } {
+  const timestamp = stamped ? new Date(at).toISOString() : undefined
+  const message = worded && (isInterrupted(state) || isTerminal(state)) ? { messageId: `m${n}` } : undefined
+  const status = { state, ...(timestamp && { timestamp }), ...(message && { message }) }
+  const told = isInterrupted(state) && message === undefined ? timestamp : undefined
+  return {
+    look: [state, message?.messageId, told].join(' '),
+    task: { id: taskId, state, raw: { id: taskId, status }, ...(timestamp && { timestamp }) },
+  }
+}

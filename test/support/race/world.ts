@@ -1,0 +1,95 @@
+// What there is in a run of the model: table, queues, inboxes, and what the targets heard. Holds, decides nothing.
+import type { TaskState } from '../../../shared/a2a/task.ts'
+import type { Subscription, Watch } from '../../../shared/model.ts'
+import type { Cell } from './cells.ts'
+import type { Rules } from './rules.ts'
+import type { Story } from './story.ts'
+import type { Bed, Queue } from './timeline.ts'
+
+/** The watch, and which state of the story it shows: the model's own note, which no decision reads. */
+export type Kept = Watch & { shows: number }
+
+export type Pending = {
+  key: string
+  sub: string
+  state: TaskState
+  at: number
+  seenUntil: number
+  due?: number
+  tries: number
+}
+
+export type LookBody =
+  | {
+      kind: 'notice'
+      notice?: string
+      timer?: boolean
+      sub: string
+      state?: TaskState
+      at: number
+      tries?: number
+    }
+  | { kind: 'pending'; notice: string }
+  | { kind: 'watch'; looked?: number; fired?: boolean }
+
+export type WakeSeed = { sub: string; target: string; state: TaskState; rev: number; shows: number }
+export type DeliverBody = { id: string; of?: WakeSeed }
+
+export type KeptWake = WakeSeed & {
+  status: 'pending' | 'delivered' | 'superseded' | 'failed' | 'dropped'
+  lease: number
+  tries: number
+  next?: number
+  due?: number
+}
+
+export type Entry = { id: string; rev: number; shows: number; at: number }
+
+export type Inbox = {
+  counter: Cell<{ seq: number }>
+  places: Map<number, Cell<Entry>>
+}
+
+/** A webhook call that its target answered with 2xx. */
+export type Hint = {
+  id: string
+  sub: string
+  rev: number
+  shows: number
+  at: number
+  /** Whether the entry that it hints at stood in the inbox by then. */
+  found: boolean
+}
+
+export type World = Bed & {
+  rules: Rules
+  story: Story
+  road: 'push' | 'poll'
+  watch: Cell<Kept>
+  subs: Map<string, Cell<Subscription>>
+  notices: Map<string, Cell<Pending>>
+  wakes: Map<string, Cell<KeptWake>>
+  inboxes: Map<string, Inbox>
+  look: Queue<LookBody>
+  deliver: Queue<DeliverBody>
+  hints: Hint[]
+  /** Asks for a tick once this time has come. */
+  wakeTick: (due: number) => void
+  counts: { looks: number; ticks: number }
+}
+
+/** The clock of one instance. */
+export type Me = { now: () => number }
+
+/** The cell under a name, made when it is first needed. */
+export function cellOf<T>(cells: Map<string, Cell<T>>, name: string): Cell<T> {
+  const cell = cells.get(name) ?? { item: undefined }
+  cells.set(name, cell)
+  return cell
+}
+
+export function inboxOf(world: World, client: string): Inbox {
+  const inbox = world.inboxes.get(client) ?? { counter: { item: undefined }, places: new Map() }
+  world.inboxes.set(client, inbox)
+  return inbox
+}

@@ -1,0 +1,54 @@
+// A table of its own for a test, made from the topology on a local DynamoDB, in memory or in a folder.
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { type Clock, createClock } from '../../infra/local/clock.ts'
+import { deployTable } from '../../infra/local/deploy.ts'
+import { type Dynamo, startDynamo } from '../../infra/local/dynamodb.ts'
+import type { Fault, WireOptions } from '../../infra/local/wire.ts'
+import type { Table } from '../../shared/store/table.ts'
+
+export type TestTable = {
+  table: Table
+  client: DynamoDBClient
+  dynamo: Dynamo
+  clock: Clock
+  /** Lets the next calls of an operation go wrong, one fault each. */
+  plan: (operation: string, ...faults: Fault[]) => void
+  stop: () => Promise<void>
+}
+
+/** Starts a DynamoDB with the table in it. */
+export async function startTable(
+  options: { path?: string; onCall?: WireOptions['onCall'] } = {},
+): Promise<TestTable> {
+  const clock = createClock()
+  const planned: { operation: string; fault: Fault }[] = []
+  const dynamo = await startDynamo({
+    ...options,
+    now: clock.now,
+    faults: ({ operation }) => {
+      const at = planned.findIndex(plan => plan.operation === operation)
+      return at < 0 ? undefined : planned.splice(at, 1)[0]?.fault
+    },
+  })
+  const client = new DynamoDBClient({
+    region: 'us-east-1',
+    endpoint: dynamo.endpoint,
+    credentials: { accessKeyId: 'test', secretAccessKey: 'x' },
+    maxAttempts: 2,
+  })
+  await deployTable(client, 'rouse')
+  let marks = 0
+  return {
+    table: { client, name: 'rouse', shards: 8, nonce: () => String(++marks) },
+    client,
+    dynamo,
+    clock,
+    plan: (operation, ...faults) => {
+      for (const fault of faults) planned.push({ operation, fault })
+    },
+    stop: async () => {
+      client.destroy()
+      await dynamo.stop()
+    },
+  }
+}

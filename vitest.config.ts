@@ -1,0 +1,14 @@
+// How `npm test` runs: every guarantee under test/ but the tools', with a report for machines beside the one for people.
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/tools/**'],
+    reporters: ['default', 'json'],
+    outputFile: { json: 'coverage/tests.json' },
+    // Only a hang should end here: nothing is timed.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+  },
+})
