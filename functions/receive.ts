@@ -138,7 +138,7 @@ async function accept(
       relay.log({ step: 'push.duplicate', ...idsOf(known), task: taskId, notice: key })
       return answer(200, 'duplicate')
     }
-    relay.log({ step: 'notice.stored', ...idsOf(known), task: taskId, notice: key, by: proof.by })
+    relay.log({ step: 'notice.stored', ...idsOf(known), task: taskId, state, notice: key, by: proof.by })
   } catch (error) {
     // Without the record a copy may cost one look more; without the message the push would be lost.
     stored = false

@@ -8,7 +8,7 @@ import type { Relay } from '../../shared/relay.ts'
 import { list } from '../../shared/store/directory.ts'
 import { readInbox } from '../../shared/store/inbox.ts'
 import { getSnapshot } from '../../shared/store/snapshots.ts'
-import { getWake, listFailed, listWakes } from '../../shared/store/wakes.ts'
+import { getWake, listFailed, listWakes, type Wakes } from '../../shared/store/wakes.ts'
 import { watchesOf } from '../../shared/store/watches.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { Id, idPattern, onlyQuery, parse, readPage, readWhole, TaskId } from './input.ts'
@@ -68,8 +68,6 @@ function onlyOne(watches: Watch[], principal: string | undefined): Watch {
   return watch
 }
 
-type Wakes = { wakes: Wake[]; next: string | undefined }
-
 async function wakesOfTask(
   relay: Relay,
   tenant: string,
@@ -82,8 +80,7 @@ async function wakesOfTask(
   const agents = agent === undefined ? await agentsOf(relay, tenant) : [parse(Id, agent, '?agent')]
   const watches = await Promise.all(agents.map(one => watchesOf(relay.table, tenant, one, task)))
   const watch = onlyOne(watches.flat(), c.req.query('principal'))
-  const page = await listWakes(relay.table, watch.key, limit, after)
-  return { wakes: page.items, next: page.next?.sk.slice(2) }
+  return listWakes(relay.table, watch.key, limit, after)
 }
 
 async function agentsOf(relay: Relay, tenant: string): Promise<string[]> {

@@ -1,4 +1,4 @@
-// `npm start`: brings up the whole relay, says what is where, tells the story once, and stays up until it is told to stop.
+// The program behind `npm start`: brings up the whole relay, says what is where, tells the story once, and stays up until it is told to stop.
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type DemoAgent, startAgent } from './agent.ts'

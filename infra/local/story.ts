@@ -78,7 +78,7 @@ export async function tellStory(
 
     await agent.release(taskId)
     tell('pushed', 'the agent finished the task and pushed, signed by JWT (ES256)')
-    const stored = await within('verified', steps.seen('notice.stored', taskId))
+    const stored = await within('verified', steps.seen('notice.stored', taskId, 'completed'))
     tell(
       'verified',
       `genuine and new: notice ${stored.notice}, proven by ${[stored.by].flat().join(' and ')}`,

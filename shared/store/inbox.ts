@@ -1,6 +1,6 @@
 // Keeps each client's feed: an entry takes a number, then its place; the reader never steps over a place that may still be taken.
 import type { InboxEntry } from '../model.ts'
-import { inboxEntryKey, inboxKey } from './keys.ts'
+import { entryPrefix, inboxEntryKey, inboxKey, readEntrySeq } from './keys.ts'
 import { put, query, type Table, update } from './table.ts'
 
 const keptSeconds = 30 * 24 * 60 * 60
@@ -21,8 +21,6 @@ const entries = (table: Table, pk: string, after: string, limit: number, backwar
     backwards,
   })
 
-const seqOf = (sk: string): number => Number(sk.slice(2))
-
 /**
  * Appends an entry once.
  * @returns its number; the number it has already when it was appended before (a look that ran again after a crash)
@@ -33,9 +31,9 @@ export async function appendEntry(
   client: string,
   entry: Omit<InboxEntry, 'seq'>,
 ): Promise<number> {
-  const recent = await entries(table, partition(tenant, client), 'e#', lookBack, true)
+  const recent = await entries(table, partition(tenant, client), entryPrefix, lookBack, true)
   const twin = recent.items.find(item => item.id === entry.id)
-  if (twin !== undefined) return seqOf(twin.sk)
+  if (twin !== undefined) return readEntrySeq(twin.sk)
   for (;;) {
     const counted = await update<{ seq: number }>(table, inboxKey(tenant, client), 'ADD #seq :one', {
       one: 1,
@@ -68,7 +66,7 @@ export async function readInbox(
   const { items } = await entries(table, pk, inboxEntryKey(tenant, client, ask.after).sk, ask.limit)
   const feed: Feed = { entries: [], next: ask.after }
   for (const item of items) {
-    const seq = seqOf(item.sk)
+    const seq = readEntrySeq(item.sk)
     // Numbers are taken in order, so a gap is at least as old as the entry behind it.
     const closed =
       seq === feed.next + 1 ||

@@ -40,12 +40,16 @@ export const watchKey = (watch: string): Key => ({ pk: `K#${watch}`, sk: self })
 export const snapshotKey = (watch: string): Key => ({ pk: `K#${watch}`, sk: 'B' })
 export const wakeKey = (subject: string, id: string): Key => ({ pk: `K#${subject}`, sk: `W#${id}` })
 export const wakePrefix = 'W#'
+export const readWakeSk = (sk: string): string => sk.slice(wakePrefix.length)
 export const targetKey = (tenant: string, target: string): Key => ({ pk: `G#${tenant}#${target}`, sk: self })
 export const inboxKey = (tenant: string, client: string): Key => ({ pk: `I#${tenant}#${client}`, sk: self })
+/** In front of every entry's number. */
+export const entryPrefix = 'e#'
 export const inboxEntryKey = (tenant: string, client: string, seq: number): Key => ({
   pk: `I#${tenant}#${client}`,
-  sk: `e#${String(seq).padStart(16, '0')}`,
+  sk: `${entryPrefix}${String(seq).padStart(16, '0')}`,
 })
+export const readEntrySeq = (sk: string): number => Number(sk.slice(entryPrefix.length))
 export const apiKeyKey = (keyHash: string): Key => ({ pk: `Y#${keyHash}`, sk: self })
 export const tenantKey = (tenant: string): Key => ({ pk: `T#${tenant}`, sk: self })
 
@@ -54,7 +58,9 @@ export const watchOf = (tenant: string, agent: string, principal: string, taskId
   idOf('watch', tenant, agent, principal, taskId)
 
 /** Slot of the timer index that an item belongs to. */
-export const slotOf = (pk: string, shards: number): string => `d#${shardOf(pk, shards)}`
+export const slotOf = (pk: string, shards: number): string => slotNamed(shardOf(pk, shards))
+
+export const slotNamed = (shard: number): string => `d#${shard}`
 
 /** Slot that lists a tenant's failed wakes. */
 export const failedSlot = (tenant: string): string => `f#${tenant}`
@@ -78,6 +84,6 @@ export function readTimer({ pk, sk }: Key): Timer | undefined {
   if (pk.startsWith('S#')) return { of: 'subscription', ref: name }
   if (pk.startsWith('K#') && sk === self) return { of: 'watch', watch: name }
   if (pk.startsWith('K#') && sk.startsWith(wakePrefix))
-    return { of: 'wake', subject: name, id: sk.slice(wakePrefix.length) }
+    return { of: 'wake', subject: name, id: readWakeSk(sk) }
   return undefined
 }

@@ -1,5 +1,5 @@
 // Reads what is due, shard by shard, and holds each entry while its work is under way.
-import { dueIndex, type Key, readTimer, type Timer } from './keys.ts'
+import { dueIndex, type Key, readTimer, slotNamed, type Timer } from './keys.ts'
 import { query, type Table, update } from './table.ts'
 
 export type Due = { key: Key; timer: Timer; due: number; tries: number; group: string }
@@ -11,7 +11,7 @@ export async function dueIn(table: Table, shard: number, now: number, limit: num
   const { items } = await query<Entry>(table, {
     index: dueIndex,
     condition: '#slot = :slot AND #due <= :now',
-    values: { slot: `d#${shard}`, now },
+    values: { slot: slotNamed(shard), now },
     limit,
   })
   return items.flatMap(({ pk, sk, due, tries = 0, group = pk }) => {

@@ -1,7 +1,16 @@
 // Keeps wakes: one target to be told of one thing, with a lease for the delivery in progress and its last attempts.
 import type { Attempt, Wake, WakeStatus } from '../model.ts'
-import { dueIndex, failedSlot, type Key, slotOf, targetGroup, wakeKey, wakePrefix } from './keys.ts'
-import { get, type Page, put, query, type Table, update } from './table.ts'
+import {
+  dueIndex,
+  failedSlot,
+  type Key,
+  readWakeSk,
+  slotOf,
+  targetGroup,
+  wakeKey,
+  wakePrefix,
+} from './keys.ts'
+import { get, put, query, type Table, update } from './table.ts'
 
 const keptSeconds = 30 * 24 * 60 * 60
 const attemptsKept = 10
@@ -94,20 +103,22 @@ function timerOf(pk: string, wake: Wake, outcome: Outcome, shards: number): { sl
 export const getWake = (table: Table, subject: string, id: string): Promise<Wake | undefined> =>
   get<Wake>(table, wakeKey(subject, id))
 
+export type Wakes = { wakes: Wake[]; next: string | undefined }
+
 /** The wakes of one subject, a page of them. */
-export const listWakes = (
+export async function listWakes(
   table: Table,
   subject: string,
   limit: number,
   after?: string,
-): Promise<Page<Wake>> => {
-  const { pk } = wakeKey(subject, '')
-  return query<Wake>(table, {
+): Promise<Wakes> {
+  const page = await query<Wake>(table, {
     condition: '#pk = :pk AND begins_with(#sk, :prefix)',
-    values: { pk, prefix: wakePrefix },
+    values: { pk: wakeKey(subject, '').pk, prefix: wakePrefix },
     limit,
     ...(after !== undefined && { after: wakeKey(subject, after) }),
   })
+  return { wakes: page.items, next: page.next && readWakeSk(page.next.sk) }
 }
 
 /** A tenant's failed wakes, oldest first, a page of them. */
@@ -116,7 +127,7 @@ export async function listFailed(
   tenant: string,
   limit: number,
   after?: string,
-): Promise<{ wakes: Wake[]; next: string | undefined }> {
+): Promise<Wakes> {
   const page = await query<Key & { due: number }>(table, {
     index: dueIndex,
     condition: '#slot = :slot',

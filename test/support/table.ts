@@ -3,7 +3,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { type Clock, createClock } from '../../infra/local/clock.ts'
 import { deployTable } from '../../infra/local/deploy.ts'
 import { type Dynamo, startDynamo } from '../../infra/local/dynamodb.ts'
-import type { Fault, WireOptions } from '../../infra/local/wire.ts'
+import type { Fault } from '../../infra/local/wire.ts'
 import type { Table } from '../../shared/store/table.ts'
 
 export type TestTable = {
@@ -11,23 +11,30 @@ export type TestTable = {
   client: DynamoDBClient
   dynamo: Dynamo
   clock: Clock
+  /** Operations called so far, and the units billed for reads and writes. */
+  calls: string[]
+  units: number[]
   /** Lets the next calls of an operation go wrong, one fault each. */
   plan: (operation: string, ...faults: Fault[]) => void
   stop: () => Promise<void>
 }
 
 /** Starts a DynamoDB with the table in it. */
-export async function startTable(
-  options: { path?: string; onCall?: WireOptions['onCall'] } = {},
-): Promise<TestTable> {
+export async function startTable(options: { path?: string } = {}): Promise<TestTable> {
   const clock = createClock()
   const planned: { operation: string; fault: Fault }[] = []
+  const calls: string[] = []
+  const units: number[] = []
   const dynamo = await startDynamo({
     ...options,
     now: clock.now,
     faults: ({ operation }) => {
       const at = planned.findIndex(plan => plan.operation === operation)
       return at < 0 ? undefined : planned.splice(at, 1)[0]?.fault
+    },
+    onCall: ({ operation }, outcome) => {
+      calls.push(operation)
+      if (outcome.units !== undefined) units.push(outcome.units)
     },
   })
   const client = new DynamoDBClient({
@@ -43,6 +50,8 @@ export async function startTable(
     client,
     dynamo,
     clock,
+    calls,
+    units,
     plan: (operation, ...faults) => {
       for (const fault of faults) planned.push({ operation, fault })
     },

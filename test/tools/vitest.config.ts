@@ -7,7 +7,8 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: join(import.meta.dirname, '../../coverage/infra.json') },
-    testTimeout: 30_000,
-    hookTimeout: 120_000,
+    // Only a hang should end here: nothing is timed.
+    testTimeout: 120_000,
+    hookTimeout: 240_000,
   },
 })

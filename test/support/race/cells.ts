@@ -30,6 +30,7 @@ export function* write<T>(
     if (!when(cell.item)) return { ok: cell.item?.req === req, item: cell.item }
     const next = change(cell.item)
     cell.item = next && { ...next, req }
+    if (hasTimer(next)) bed.onTimer(next.due)
     return { ok: true, item: cell.item }
   }
   yield
@@ -38,3 +39,6 @@ export function* write<T>(
   yield bed.chance.between(5, 1500)
   return attempt()
 }
+
+const hasTimer = (item: unknown): item is { due: number } =>
+  typeof item === 'object' && item !== null && 'due' in item && typeof item.due === 'number'

@@ -105,9 +105,16 @@ export type Bed = {
   timeline: Timeline
   chance: Chance
   happens: (mishap: keyof Odds) => boolean
+  /** Told of every timer that is set, so that whoever sweeps them comes. */
+  onTimer: (due: number) => void
 }
 
-export function createBed(seed: number, odds: Odds, start: number): Bed & { calm: () => void } {
+export function createBed(
+  seed: number,
+  odds: Odds,
+  start: number,
+  onTimer: (due: number) => void,
+): Bed & { calm: () => void } {
   const timeline = createTimeline(start)
   const chance = createChance(seed)
   let troubled = true
@@ -115,6 +122,7 @@ export function createBed(seed: number, odds: Odds, start: number): Bed & { calm
     timeline,
     chance,
     happens: mishap => troubled && chance.of(odds[mishap]),
+    onTimer,
     calm: () => {
       troubled = false
     },

@@ -73,8 +73,6 @@ export type World = Bed & {
   look: Queue<LookBody>
   deliver: Queue<DeliverBody>
   hints: Hint[]
-  /** Asks for a tick once this time has come. */
-  wakeTick: (due: number) => void
   counts: { looks: number; ticks: number }
 }
 
@@ -82,7 +80,7 @@ export type World = Bed & {
 export type Me = { now: () => number }
 
 /** The cell under a name, made when it is first needed. */
-export function cellOf<T>(cells: Map<string, Cell<T>>, name: string): Cell<T> {
+export function cellOf<K, T>(cells: Map<K, Cell<T>>, name: K): Cell<T> {
   const cell = cells.get(name) ?? { item: undefined }
   cells.set(name, cell)
   return cell

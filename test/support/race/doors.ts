@@ -1,0 +1,278 @@
+// The doors of the trip, step for step as functions/ has them: receive, look, deliver, tick, and the API's subscribing.
+import { isNews, isTerminal } from '../../../shared/a2a/task.ts'
+import { retryAfterMs } from '../../../shared/channels/channel.ts'
+import type { Subscription } from '../../../shared/model.ts'
+import {
+  aheadTries,
+  floorMs,
+  holdMs,
+  noticeTimerMs,
+  ridesAlong,
+  wants,
+  windowMs,
+} from '../../../shared/policy.ts'
+import { read, write } from './cells.ts'
+import { isLive, type Looked, lookAt } from './looking.ts'
+import { leaseWake, markAgain, openWatch, recordWake } from './store.ts'
+import type { Moment } from './story.ts'
+import type { Work } from './timeline.ts'
+import {
+  cellOf,
+  type DeliverBody,
+  type Kept,
+  type KeptWake,
+  type LookBody,
+  type Me,
+  type World,
+} from './world.ts'
+
+type Handled = 'done' | 'again'
+type NoticeBody = LookBody & { kind: 'notice' }
+type WatchBody = LookBody & { kind: 'watch' }
+
+export type Push = { key: string; sub: string; moment: Moment; memoryMs: number }
+
+/** Takes a push. @returns whether it was answered with 2xx */
+export function* receive(world: World, me: Me, push: Push): Work<boolean> {
+  const at = me.now()
+  const sub = yield* read(cellOf(world.subs, push.sub))
+  if (!isLive(sub, at)) return false
+  const { state } = push.moment
+  const cell = cellOf(world.notices, push.key)
+  const timer = isNews(state) || sub.taskId === undefined
+  const due = at + noticeTimerMs
+  const accepted = yield* write(
+    world,
+    cell,
+    item => item === undefined || item.seenUntil < at,
+    () => ({
+      ...{ key: push.key, sub: push.sub, state, at, seenUntil: at + push.memoryMs, tries: 0 },
+      ...(timer && { due }),
+    }),
+  )
+  if (!accepted.ok) return true
+  yield
+  if (!world.happens('refused')) {
+    world.look.send({ kind: 'notice', notice: push.key, timer, sub: push.sub, state, at })
+    return true
+  }
+  if (timer) return true
+  yield* write(
+    world,
+    cell,
+    item => item !== undefined,
+    item => item && { ...item, due, tries: 0 },
+  )
+  return true
+}
+
+export function* look(world: World, me: Me, body: LookBody): Work<Handled> {
+  if (body.kind === 'notice') return yield* lookForNotice(world, me, body)
+  if (body.kind === 'watch') return yield* lookForWatch(world, me, body)
+  const notice = yield* read(cellOf(world.notices, body.notice))
+  if (notice === undefined) return 'done'
+  const { sub, state, at } = notice
+  return yield* lookForNotice(world, me, {
+    kind: 'notice',
+    notice: body.notice,
+    timer: true,
+    sub,
+    state,
+    at,
+  })
+}
+
+function* lookForNotice(world: World, me: Me, body: NoticeBody): Work<Handled> {
+  const sub = yield* read(cellOf(world.subs, body.sub))
+  if (!isLive(sub, me.now())) return yield* settle(world, body)
+  const unbound = sub.taskId === undefined
+  const watch = yield* watchFor(world, me, sub, !unbound)
+  if (watch === undefined) return yield* settle(world, body)
+  const looked = yield* lookAt(world, me, watch, {
+    cause: { at: body.at, state: body.state },
+    patient: world.rules.patience && (body.tries ?? 0) < aheadTries,
+    ...(unbound && { unbound: sub }),
+  })
+  return yield* afterNotice(world, me, watch, body, looked)
+}
+
+function* watchFor(world: World, me: Me, sub: Subscription, joins: boolean): Work<Kept | undefined> {
+  const watch = yield* read(world.watch)
+  if (watch !== undefined && (!joins || watch.subs.includes(sub.ref))) return watch
+  const now = me.now()
+  return yield* openWatch(world, { now, due: now + floorMs(0) }, joins ? sub.ref : undefined)
+}
+
+function* afterNotice(world: World, me: Me, watch: Kept, body: NoticeBody, looked: Looked): Work<Handled> {
+  const tries = body.tries ?? 0
+  const again = { ...body, tries: tries + 1 }
+  switch (looked.kind) {
+    case 'shown':
+    case 'dropped':
+      return yield* settle(world, body)
+    case 'waits':
+      if (ridesAlong(watch, body, me.now())) return 'done'
+      return yield* later(world, me, body, looked.ms)
+    case 'ahead':
+      return yield* later(world, me, again, windowMs * 2 ** tries)
+    case 'trouble':
+      if (looked.lasting && tries >= aheadTries) return yield* settle(world, body)
+      if (looked.watched) return looked.lasting ? yield* settle(world, body) : 'done'
+      if (tries >= aheadTries) return 'done'
+      return yield* later(world, me, again, looked.afterMs)
+  }
+}
+
+function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
+  const watch = yield* read(world.watch)
+  if (watch === undefined) return 'done'
+  if (body.looked !== undefined && body.looked !== watch.looked) return 'done'
+  const looked = yield* lookAt(world, me, watch, { fired: body.fired === true })
+  if (looked.kind !== 'waits' || isTerminal(watch.state)) return 'done'
+  if (watch.again >= me.now()) return 'done'
+  return yield* later(world, me, body, looked.ms)
+}
+
+function* later(world: World, me: Me, body: NoticeBody | WatchBody, delayMs: number): Work<Handled> {
+  const wholeMs = Math.ceil(delayMs / 1000) * 1000
+  if (!world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
+  yield
+  world.look.send(body, wholeMs)
+  if (world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
+  return 'done'
+}
+
+function* settle(world: World, body: NoticeBody): Work<Handled> {
+  if (body.notice !== undefined && body.timer === true)
+    yield* write(
+      world,
+      cellOf(world.notices, body.notice),
+      item => item?.due !== undefined,
+      item => {
+        if (item === undefined) return undefined
+        const { due: _, ...settled } = item
+        return settled
+      },
+    )
+  return 'done'
+}
+
+const deliverLeaseMs = 25_000
+const longestDelayMs = 900_000
+
+export function* deliver(world: World, me: Me, body: DeliverBody): Work<Handled> {
+  const watch = yield* read(world.watch)
+  if (watch === undefined) return 'done'
+  const now = me.now()
+  const seed: KeptWake | undefined = body.of && { ...body.of, status: 'pending', lease: 0, tries: 0 }
+  const leased = yield* leaseWake(world, body.id, { now, until: now + deliverLeaseMs }, seed)
+  if (leased.kind === 'done') return 'done'
+  if (leased.kind === 'busy') return 'again'
+  if (leased.kind === 'leased') return yield* attempt(world, me, watch, body, leased.wake)
+  yield
+  world.deliver.send(body, leased.next - now)
+  return 'done'
+}
+
+function* attempt(world: World, me: Me, watch: Kept, body: DeliverBody, wake: KeptWake): Work<Handled> {
+  const sub = yield* read(cellOf(world.subs, wake.sub))
+  const { tries } = wake
+  if (!isLive(sub, me.now())) return yield* record(world, me, body, wake, { status: 'dropped', tries })
+  const newer = watch.rev > wake.rev && watch.woken === watch.rev
+  if (newer && watch.state !== undefined && wants(sub, watch.state))
+    return yield* record(world, me, body, wake, { status: 'superseded', tries })
+  yield
+  yield world.chance.of(0.9) ? undefined : world.chance.between(200, 15_000)
+  if (world.happens('unheard')) {
+    const after = retryAfterMs(tries + 1, 0.5)
+    if (after === undefined)
+      return yield* record(world, me, body, wake, { status: 'failed', tries: tries + 1 })
+    const next = me.now() + after
+    const parked = after > longestDelayMs && { due: next }
+    return yield* record(world, me, body, wake, { status: 'pending', tries: tries + 1, next, ...parked })
+  }
+  const { sub: ref, rev, shows } = wake
+  world.hints.push({
+    id: body.id,
+    sub: ref,
+    rev,
+    shows,
+    at: world.timeline.now(),
+    found: isEntered(world, sub, rev),
+  })
+  return yield* record(world, me, body, wake, { status: 'delivered', tries: tries + 1 })
+}
+
+const isEntered = (world: World, { client = '' }: Subscription, rev: number): boolean =>
+  [...(world.inboxes.get(client)?.places.values() ?? [])].some(place => place.item?.rev === rev)
+
+function* record(
+  world: World,
+  me: Me,
+  body: DeliverBody,
+  wake: KeptWake,
+  outcome: Pick<KeptWake, 'status' | 'tries' | 'next' | 'due'>,
+): Work<Handled> {
+  const mine = yield* recordWake(world, body.id, wake, outcome)
+  if (!mine || outcome.next === undefined || outcome.due !== undefined) return 'done'
+  yield
+  world.deliver.send({ id: body.id }, outcome.next - me.now())
+  return 'done'
+}
+
+/** Queues whatever is due, then holds it. */
+export function* tick(world: World, me: Me): Work<void> {
+  world.counts.ticks += 1
+  yield
+  const now = me.now()
+  for (const [name, cell] of world.notices)
+    yield* queueAndHold(world, me, cell, now, () => world.look.send({ kind: 'pending', notice: name }))
+  yield* queueAndHold(world, me, world.watch, now, () => world.look.send({ kind: 'watch', fired: true }))
+  for (const [id, cell] of world.wakes)
+    yield* queueAndHold(world, me, cell, now, () => world.deliver.send({ id }))
+}
+
+type Timed = { due?: number; tries: number }
+
+function* queueAndHold<T extends Timed>(
+  world: World,
+  me: Me,
+  cell: { item: (T & { req: number }) | undefined },
+  now: number,
+  queue: () => void,
+): Work<void> {
+  const seen = cell.item
+  if (seen?.due === undefined || seen.due > now) return
+  const { due, tries } = seen
+  if (world.rules.queueFirst) {
+    yield
+    queue()
+  }
+  const until = me.now() + holdMs(tries)
+  yield* write(
+    world,
+    cell,
+    item => item?.due === due,
+    item => item && { ...item, due: until, tries: tries + 1 },
+  )
+  if (world.rules.queueFirst) return
+  yield
+  queue()
+}
+
+/** Makes a subscription live, as the API does. @returns true once the caller has its 2xx */
+export function* subscribe(world: World, me: Me, sub: Subscription): Work<boolean> {
+  yield* write(
+    world,
+    cellOf(world.subs, sub.ref),
+    item => item === undefined,
+    () => sub,
+  )
+  if (sub.taskId === undefined) return true
+  const now = me.now()
+  yield* openWatch(world, { now, due: now + floorMs(0) }, sub.ref)
+  yield world.chance.between(5, 500)
+  yield
+  world.look.send({ kind: 'watch' })
+  return true
+}

@@ -1,0 +1,100 @@
+// Says what went wrong in a run of the model, and how late the last state was told. Looks only at what users could see, and at what is left over.
+import { isNews, isTerminal } from '../../../shared/a2a/task.ts'
+import { leaseMs, wants, windowMs } from '../../../shared/policy.ts'
+import type { Run, Subscriber } from './run.ts'
+import type { Entry, World } from './world.ts'
+
+export type Verdict = {
+  faults: Fault[]
+  /** Milliseconds from the last state to its first hint, the slowest subscriber's. */
+  lateMs: number
+  /** Finished lasting states that one who was pushed them never heard of, because a newer state came first. */
+  skipped: number
+}
+
+export type Fault =
+  /** The watch shows another state than the agent, in the end. */
+  | 'wrong state'
+  /** The last state is not the last entry of a subscriber's inbox; or no hint was sent of it. */
+  | 'no entry'
+  | 'no hint'
+  /** One change was told under two wake ids. */
+  | 'two ids'
+  /** An entry's revision is lower than that of one before it; an entry stands twice. */
+  | 'order'
+  | 'entry twice'
+  /** A hint was sent before its entry could be read. */
+  | 'blind hint'
+  /** A timer, wake or message is left that nothing will end; an open task has no timer. */
+  | 'left over'
+  | 'forgotten'
+  /** A state that lasted, whose push was taken, was never told though it was there for half an hour. */
+  | 'missed'
+
+/** Longer than every deadline on the way: timer, tick, a message that comes back, its second death. */
+const lastingMs = 30 * 60_000
+
+export function judge({ world, subscribers, end }: Run): Verdict {
+  const faults = new Set<Fault>()
+  let lateMs = 0
+  let skipped = 0
+  for (const subscriber of subscribers.filter(({ owed }) => owed)) {
+    const entries = entriesOf(world, subscriber)
+    for (const fault of faultsOf(world, subscriber, entries)) faults.add(fault)
+    lateMs = Math.max(lateMs, latenessOf(world, subscriber))
+    skipped += skippedOf(world, subscriber, entries)
+  }
+  for (const fault of leftOver(world, end)) faults.add(fault)
+  return { faults: [...faults], lateMs, skipped }
+}
+
+const entriesOf = (world: World, { sub }: Subscriber): Entry[] =>
+  [...(world.inboxes.get(sub.client ?? '')?.places ?? [])]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([, { item }]) => (item === undefined ? [] : [item]))
+
+function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Generator<Fault> {
+  const { story, hints, watch } = world
+  const { sub } = subscriber
+  const shown = story.moments[watch.item?.shows ?? -1]
+  if (shown?.look !== story.last.look || watch.item?.state !== story.last.state) yield 'wrong state'
+  const last = entries.at(-1)
+  if (last === undefined || story.moments[last.shows]?.look !== story.last.look) yield 'no entry'
+  const mine = hints.filter(hint => hint.sub === sub.ref)
+  if (!mine.some(hint => hint.rev === last?.rev)) yield 'no hint'
+  if (mine.some(hint => !hint.found)) yield 'blind hint'
+  if (mine.some(a => mine.some(b => a.shows === b.shows && a.id !== b.id))) yield 'two ids'
+  if (entries.some((entry, at) => (entries[at - 1]?.rev ?? 0) > entry.rev)) yield 'order'
+  if (new Set(entries.map(({ id }) => id)).size < entries.length) yield 'entry twice'
+  for (const { n, at, until, state } of story.moments)
+    if (
+      until - at > lastingMs && isNews(state) && subscriber.taken.has(n) &&
+      wants(sub, state) && !entries.some(({ shows }) => shows === n)
+    )
+      yield 'missed'
+}
+
+function latenessOf({ story, hints }: World, { sub }: Subscriber): number {
+  const told = hints.filter(hint => hint.sub === sub.ref && story.moments[hint.shows]?.look === story.last.look)
+  return Math.min(...told.map(({ at }) => at)) - Math.max(story.last.at, sub.createdAt)
+}
+
+const skippedOf = ({ story }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
+  story.moments.filter(
+    ({ n, at, until, state }) =>
+      until - at > windowMs + leaseMs &&
+      taken.has(n) && wants(sub, state) &&
+      !entries.some(({ shows }) => shows === n),
+  ).length
+
+function* leftOver({ story, watch, notices, wakes, look, deliver, road }: World, end: number): Generator<Fault> {
+  const over = isTerminal(story.last.state)
+  const { item } = watch
+  if (over && item?.due !== undefined) yield 'left over'
+  if (!over && item !== undefined && item.due === undefined) yield 'forgotten'
+  if (item !== undefined && item.lease > end) yield 'left over'
+  if ([...notices.values()].some(notice => notice.item?.due !== undefined)) yield 'left over'
+  if ([...wakes.values()].some(wake => wake.item?.status === 'pending')) yield 'left over'
+  if (look.waiting() > (road === 'poll' && !over ? 1 : 0) || deliver.waiting() > 0) yield 'left over'
+  if (look.dead() + deliver.dead() > 0) yield 'left over'
+}

@@ -1,0 +1,225 @@
+// One look, step for step as shared/watching.ts and shared/publish.ts make it, deciding by shared/policy.ts.
+import { isNews, isTerminal, type TaskState } from '../../../shared/a2a/task.ts'
+import type { Subscription } from '../../../shared/model.ts'
+import {
+  aheadTries,
+  type Cause,
+  compare,
+  entryIdOf,
+  floorMs,
+  isAhead,
+  isOver,
+  isSettled,
+  isUnpublished,
+  leaseMs,
+  pollMs,
+  startAfter,
+  troubleMs,
+  waitMs,
+  wakeIdOf,
+  wants,
+  windowMs,
+} from '../../../shared/policy.ts'
+import { read } from './cells.ts'
+import {
+  appendEntry,
+  bindSubscription,
+  dropWatch,
+  endWatch,
+  leaseWatch,
+  leaveWatch,
+  markAgain,
+  openWatch,
+  publishedWatch,
+  saveLook,
+  saveTrouble,
+} from './store.ts'
+import type { Moment } from './story.ts'
+import type { Work } from './timeline.ts'
+import { cellOf, type Kept, type Me, type World } from './world.ts'
+
+export type Ask = { cause?: Cause; patient?: boolean; unbound?: Subscription; fired?: boolean }
+
+export type Looked =
+  | { kind: 'shown' }
+  | { kind: 'waits'; ms: number }
+  | { kind: 'ahead' }
+  | { kind: 'dropped' }
+  | { kind: 'trouble'; lasting: boolean; watched: boolean; afterMs: number }
+
+type Audience = { live: Subscription[]; gone: string[] }
+type Looking = { world: World; me: Me; ask: Ask; audience: Audience }
+
+export const isLive = (sub: Subscription | undefined, now: number): sub is Subscription =>
+  sub !== undefined && sub.status === 'active' && sub.expiresAt > now
+
+export function* lookAt(world: World, me: Me, watch: Kept, ask: Ask): Work<Looked> {
+  const { rules } = world
+  const { cause } = ask
+  const ahead = cause !== undefined && ask.patient === true && isAhead(cause.state, watch)
+  if (isOver(watch)) return { kind: 'shown' }
+  const seen = rules.completed ? watch : { ...watch, looked: watch.lookAt }
+  const untold = rules.publishFirst && isUnpublished(watch)
+  if (cause !== undefined && !ahead && !untold && isSettled(seen, cause)) return { kind: 'shown' }
+  const now = me.now()
+  const wait = waitMs(rules.fence ? watch : { ...watch, lease: 0 }, now)
+  if (wait > 0) return { kind: 'waits', ms: wait }
+  const at = { now, start: startAfter(watch, now), until: now + leaseMs }
+  const leased = yield* leaseWatch(world, watch, at)
+  if (leased === undefined) return { kind: 'waits', ms: windowMs }
+  return yield* lookUnderLease({ world, me, ask, audience: yield* audienceOf(world, me, leased) }, leased)
+}
+
+function* audienceOf(world: World, me: Me, watch: Kept): Work<Audience> {
+  const live: Subscription[] = []
+  for (const ref of watch.subs) {
+    const sub = yield* read(cellOf(world.subs, ref))
+    if (isLive(sub, me.now())) live.push(sub)
+  }
+  const alive = new Set(live.map(sub => sub.ref))
+  return { live, gone: watch.subs.filter(ref => !alive.has(ref)) }
+}
+
+function* lookUnderLease(looking: Looking, watch: Kept): Work<Looked> {
+  const { world, ask, audience } = looking
+  for (const ref of audience.gone) yield* leaveWatch(world, ref)
+  if (ask.unbound !== undefined) audience.live.push(ask.unbound)
+  if (audience.live.length === 0) {
+    yield* endWatch(world)
+    return { kind: 'dropped' }
+  }
+  const untold = world.rules.publishFirst && isUnpublished(watch)
+  if (ask.unbound === undefined && (untold || isTerminal(watch.state))) {
+    yield* tell(looking, watch)
+    return isTerminal(watch.state) ? { kind: 'shown' } : { kind: 'waits', ms: windowMs }
+  }
+  const seen = yield* getTask(world)
+  if (seen === undefined) return yield* inTrouble(looking, watch)
+  if (ask.unbound === undefined) return yield* save(looking, watch, seen)
+  const bound = yield* bind(looking, watch, ask.unbound)
+  return bound === undefined ? { kind: 'dropped' } : yield* save(looking, bound, seen)
+}
+
+/** Asks the agent. A replica answers what was true up to 1.5 s ago. */
+function* getTask(world: World): Work<Moment | undefined> {
+  const { chance, timeline, happens, story } = world
+  yield chance.between(2, 60)
+  world.counts.looks += 1
+  if (happens('outage')) {
+    yield chance.pick(chance.between(1, 50), 10_000)
+    return undefined
+  }
+  const seen = story.at(timeline.now() - (happens('replica') ? chance.between(0, 1500) : 0))
+  yield chance.of(0.9) ? chance.between(2, 400) : chance.between(400, 6000)
+  return seen
+}
+
+function* bind({ world, me }: Looking, watch: Kept, sub: Subscription): Work<Kept | undefined> {
+  const bound = yield* bindSubscription(world, sub.ref)
+  if (!bound.ok) {
+    yield* dropWatch(world, watch.lookAt)
+    return undefined
+  }
+  const now = me.now()
+  const joined = yield* openWatch(world, { now, due: now + floorMs(0) }, sub.ref)
+  return joined && { ...joined, lookAt: watch.lookAt, lease: watch.lease }
+}
+
+const concerns = ({ live }: Audience, state: TaskState): boolean => live.some(sub => wants(sub, state))
+
+function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
+  const { world, me, ask, audience } = looking
+  const { rules } = world
+  const now = me.now()
+  const { change, digest, ring } = compare(rules.ring ? watch : { ...watch, ring: [] }, seen.task, now)
+  const isNew = change === 'new'
+  const rev = isNew ? watch.rev + 1 : watch.rev
+  const state = change === 'back' ? watch.state : seen.state
+  const told = isNew && concerns(audience, seen.state)
+  // The snapshot, which decides nothing.
+  if (told || (isNew && isNews(seen.state))) yield
+  const changed = isNew ? now : watch.changed
+  const publishes = told || watch.fresh.length > 0 || isTerminal(state)
+  const due = nextTimer(world, watch, now, changed, ask.fired === true)
+  const saved = yield* saveLook(world, watch, {
+    ...(state !== undefined && { state }),
+    digest: isNew ? digest : (watch.digest ?? digest),
+    ring,
+    rev,
+    changed,
+    woken: publishes ? watch.woken : rev,
+    looked: watch.lookAt,
+    lease: publishes ? watch.lease : 0,
+    ...(change === 'back' && { backSince: watch.backSince ?? now }),
+    ...(due !== undefined && { due }),
+    shows: isNew ? seen.n : watch.shows,
+  })
+  if (saved === undefined) return { kind: 'waits', ms: windowMs }
+  if (publishes) yield* tell(looking, saved)
+  if (world.road === 'poll' && !isTerminal(saved.state)) {
+    yield
+    world.look.send({ kind: 'watch', looked: saved.looked }, pollMs(now - changed))
+  }
+  return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
+    ? { kind: 'ahead' }
+    : { kind: 'shown' }
+}
+
+function* tell(looking: Looking, watch: Kept): Work<void> {
+  const { world } = looking
+  const done = { told: watch.fresh, over: isTerminal(watch.state) }
+  if (!world.rules.queueFirst) yield* publishedWatch(world, watch, done)
+  yield* publish(looking, watch)
+  if (world.rules.queueFirst) yield* publishedWatch(world, watch, done)
+}
+
+/** Inbox entries first, then wakes. */
+function* publish({ world, audience }: Looking, watch: Kept): Work<void> {
+  const { state, rev, shows, changed } = watch
+  if (state === undefined) return
+  const everybody = watch.rev > watch.woken
+  for (const sub of audience.live) {
+    if (!(everybody || watch.fresh.includes(sub.ref)) || !wants(sub, state)) continue
+    const client = sub.client ?? ''
+    yield* appendEntry(world, client, { id: entryIdOf(watch, rev, client), rev, shows, at: changed })
+    for (const target of sub.targets) {
+      yield
+      world.deliver.send({
+        id: wakeIdOf(watch, rev, sub.ref, target),
+        of: { sub: sub.ref, target, state, rev, shows },
+      })
+    }
+  }
+}
+
+function nextTimer(
+  { road }: World,
+  watch: Kept,
+  now: number,
+  changed: number,
+  fired: boolean,
+): number | undefined {
+  const silence = now - changed
+  const next = now + (road === 'poll' ? 2 * pollMs(silence) + 5 * 60_000 : floorMs(silence))
+  return fired || (watch.due !== undefined && next < watch.due) ? next : undefined
+}
+
+/** The agent did not answer. One chain of repeats, whatever the number of pushes. */
+function* inTrouble({ world, me, ask }: Looking, watch: Kept): Work<Looked> {
+  const now = me.now()
+  const lasting = world.story.at(world.timeline.now()) === undefined
+  const failures = (watch.failures ?? 0) + 1
+  const afterMs = troubleMs(failures)
+  if (watch.subs.length === 0) {
+    yield* dropWatch(world, watch.lookAt)
+    return { kind: 'trouble', lasting, watched: false, afterMs }
+  }
+  const due = ask.fired === true ? nextTimer(world, watch, now, watch.changed, true) : undefined
+  yield* saveTrouble(world, watch, { failures, due })
+  if (watch.again <= now && (failures < 2 * aheadTries || world.road === 'poll')) {
+    yield
+    world.look.send({ kind: 'watch', looked: watch.looked }, afterMs)
+    yield* markAgain(world, now + afterMs)
+  }
+  return { kind: 'trouble', lasting, watched: true, afterMs }
+}

@@ -1,0 +1,184 @@
+// Runs the model once: a story, its subscribers and all mishaps from one seed, to the end. Judges nothing.
+import type { TaskState } from '../../../shared/a2a/task.ts'
+import { taskStates } from '../../../shared/a2a/task.ts'
+import type { Subscription } from '../../../shared/model.ts'
+import { deliver, look, type Push, receive, subscribe, tick } from './doors.ts'
+import type { Rules } from './rules.ts'
+import { type Moment, taskId, tellStory } from './story.ts'
+import { createBed, createQueue, type Odds, spawn, type Work } from './timeline.ts'
+import type { DeliverBody, LookBody, Me, World } from './world.ts'
+
+/** Mishaps as they may come all at once. */
+export const rough: Odds = {
+  kill: 0.02,
+  stall: 0.002,
+  twice: 0.03,
+  lostAnswer: 0.01,
+  lag: 0.05,
+  refused: 0.02,
+  outage: 0.03,
+  replica: 0.1,
+  unsent: 0.03,
+  resent: 0.1,
+  unheard: 0.05,
+}
+
+/** Nothing goes wrong that AWS and agents do not do every day. */
+export const mild: Odds = {
+  ...{ kill: 0, stall: 0, lostAnswer: 0, refused: 0, outage: 0, replica: 0, unsent: 0, unheard: 0 },
+  ...{ twice: 0.03, lag: 0.05, resent: 0.1 },
+}
+
+export type Options = { rules: Rules; odds: Odds; kind?: Kind }
+
+/** Who waits for the task. */
+const kinds = ['bound', 'unbound', 'two', 'two unbound', 'late', 'late unbound', 'polled'] as const
+export type Kind = (typeof kinds)[number]
+
+/** What is known of a subscriber once the run is over. */
+export type Subscriber = {
+  sub: Subscription
+  /** Whether it was promised anything: its caller got 2xx, and if it was unbound, a push of it did too. */
+  owed: boolean
+  /** The states whose push to it was answered with 2xx. */
+  taken: Set<number>
+}
+
+export type Run = { world: World; subscribers: Subscriber[]; end: number; kind: Kind }
+
+const begin = Date.UTC(2026, 0, 1)
+const minute = 60_000
+const hour = 60 * minute
+/** Clocks are off by up to this much. */
+const skewMs = 500
+const limits = { receive: 5000, api: 30_000, look: 30_000, deliver: 30_000, tick: 50_000 }
+
+/** Runs one seed to its end: until nothing is left to happen, or hours after the last state. */
+export function run(seed: number, { rules, odds, kind: wanted }: Options): Run {
+  let nextTick = Number.POSITIVE_INFINITY
+  const onTimer = (due: number): void => {
+    const time = Math.max(Math.ceil(due / minute), Math.floor(timeline.now() / minute) + 1) * minute
+    if (time >= nextTick) return
+    nextTick = time
+    timeline.at(time, () => {
+      if (nextTick !== time) return
+      nextTick = Number.POSITIVE_INFINITY
+      act(limits.tick, me => tick(world, me))
+      for (const cell of [world.watch, ...world.notices.values(), ...world.wakes.values()])
+        if (cell.item?.due !== undefined) onTimer(cell.item.due)
+    })
+  }
+  const bed = createBed(seed, odds, begin, onTimer)
+  const { timeline, chance } = bed
+  const story = tellStory(chance, begin + chance.between(0, minute))
+  const kind = wanted ?? chance.pick(...kinds)
+  const me = (): Me => {
+    const skew = Math.round(chance.between(-skewMs, skewMs))
+    return { now: () => Math.floor(timeline.now()) + skew }
+  }
+  const act = <T>(limitMs: number, work: (me: Me) => Work<T>, end?: (result: T) => void): void =>
+    spawn(bed, work(me()), limitMs, end)
+  const world: World = {
+    ...bed,
+    ...{ rules, story, road: kind === 'polled' ? 'poll' : 'push' },
+    watch: { item: undefined },
+    ...{ subs: new Map(), notices: new Map(), wakes: new Map(), inboxes: new Map() },
+    look: createQueue<LookBody>(bed, limits.look, body => look(world, me(), body)),
+    deliver: createQueue<DeliverBody>(bed, limits.deliver, body => deliver(world, me(), body)),
+    hints: [],
+    counts: { looks: 0, ticks: 0 },
+  }
+  const subscribers = cast(world, kind).map(joins => enter(world, joins, act))
+  timeline.at(story.last.at + chance.between(0, 400_000), bed.calm)
+  const end = story.last.at + 24 * hour
+  timeline.run(end)
+  return { world, subscribers, end, kind }
+}
+
+type Act = <T>(limitMs: number, work: (me: Me) => Work<T>, end?: (result: T) => void) => void
+type Joining = { sub: Subscription; at: number; pushedFrom: number }
+
+/** The subscribers of a run, and when each joins. */
+function cast({ chance, story }: World, kind: Kind): Joining[] {
+  const [first] = story.moments
+  const start = first?.at ?? begin
+  const all = chance.of(0.4)
+  const one = (name: string, bound: boolean, at: number): Joining => ({
+    sub: subscriptionOf(name, bound, all, at),
+    at: bound ? at : begin,
+    pushedFrom: bound ? at + chance.between(50, 600) : begin,
+  })
+  const soon = () => start + chance.between(0, 1000)
+  const anyTime = () =>
+    chance.of(0.5) ? story.last.at + chance.between(-2000, 5000) : chance.between(start, story.last.at + 5 * minute)
+  switch (kind) {
+    case 'bound':
+    case 'polled':
+      return [one('s1', true, soon())]
+    case 'unbound':
+      return [one('s1', false, begin)]
+    case 'two':
+      return [one('s1', true, soon()), one('s2', true, soon())]
+    case 'two unbound':
+      return [one('s1', false, begin), one('s2', false, begin)]
+    case 'late':
+      return [one('s1', true, soon()), one('s2', true, anyTime())]
+    case 'late unbound':
+      return [one('s1', true, soon()), one('s2', false, begin)]
+  }
+}
+
+const news: TaskState[] = ['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required']
+
+const subscriptionOf = (name: string, bound: boolean, all: boolean, at: number): Subscription => ({
+  ref: name,
+  ...{ hook: '', tenant: 't', id: name, agent: 'a', principal: 'agent', scope: 'task', generation: 1 },
+  ...(bound && { taskId }),
+  states: all ? [...taskStates] : news,
+  client: `client of ${name}`,
+  targets: [`target of ${name}`],
+  status: 'active',
+  registration: { status: 'handed_out' },
+  asked: '',
+  createdAt: at,
+  expiresAt: at + 365 * 24 * hour,
+})
+
+/** Subscribes, again until it is answered; from then on the agent pushes. */
+function enter(world: World, { sub, at, pushedFrom }: Joining, act: Act): Subscriber {
+  const { timeline, chance, happens, story, road } = world
+  const subscriber: Subscriber = { sub, owed: false, taken: new Set() }
+  let answered = false
+  const ask = (): void => {
+    if (answered) return
+    act(limits.api, me => subscribe(world, me, sub), () => {
+      answered = true
+      if (sub.taskId !== undefined) subscriber.owed = true
+    })
+    timeline.at(timeline.now() + 31_000, ask)
+  }
+  timeline.at(at, ask)
+  const signed = chance.of(0.5)
+  for (const moment of road === 'push' ? story.moments : []) {
+    if (moment.at < pushedFrom || happens('unsent')) continue
+    const push = pushOf(sub, moment, signed)
+    const send = () =>
+      act(limits.receive, me => receive(world, me, push), taken => {
+        if (!taken) return
+        subscriber.taken.add(moment.n)
+        subscriber.owed ||= answered
+      })
+    const sent = moment.at + (chance.of(0.85) ? chance.between(1, 30) : chance.between(30, 600))
+    timeline.at(sent, send)
+    if (happens('resent')) timeline.at(sent + chance.between(0, 20), send)
+  }
+  return subscriber
+}
+
+/** Signed pushes differ from each other, unsigned ones only in what they say. */
+const pushOf = (sub: Subscription, moment: Moment, signed: boolean): Push => ({
+  key: `${sub.ref} ${signed ? moment.n : JSON.stringify(moment.task.raw)}`,
+  sub: sub.ref,
+  moment,
+  memoryMs: signed ? 360_000 : 10_000,
+})
