@@ -2,7 +2,7 @@
 import { isTerminal } from '../shared/a2a/task.ts'
 import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
-import { aheadTries, floorMs, ridesAlong, windowMs } from '../shared/policy.ts'
+import { aheadTries, floorMs, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
 import { sendLook } from '../shared/queue.ts'
 import type { Relay } from '../shared/relay.ts'
 import { agentGroup, watchOf } from '../shared/store/keys.ts'
@@ -74,7 +74,7 @@ async function afterNotice(
       return settle(relay, message, 'shown')
     case 'waits':
       if (ridesAlong(watch, message, relay.now())) return 'done'
-      return later(relay, watch, message, looked.ms)
+      return later(relay, watch, message, trailingMs(looked.ms, message))
     case 'ahead':
       return later(relay, watch, { ...message, tries: tries + 1 }, windowMs * 2 ** tries)
     case 'dropped':

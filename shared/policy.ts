@@ -55,6 +55,13 @@ export function waitMs(watch: Watch, now: number): number {
 export const ridesAlong = (watch: Watch, cause: Cause, now: number): boolean =>
   !isNews(cause.state) && watch.again >= now && watch.again >= cause.at + windowMs
 
+/**
+ * How long to put off a look that has to wait: news as long as it must, everything else a window more, so that all
+ * that comes until then rides along.
+ */
+export const trailingMs = (wait: number, cause: Cause): number =>
+  isNews(cause.state) ? wait : wait + windowMs
+
 /** Start of a look: now, but later than the one before, so that it fences. */
 export const startAfter = (watch: Watch, now: number): number => Math.max(now, watch.lookAt + 1)
 

@@ -8,8 +8,8 @@ type Rule = {
   name: string
   /** What in a file, one of all, breaks the rule; nothing if it keeps it. */
   breaks: (source: Source, all: readonly Source[]) => string[]
-  /** A file that breaks the rule and is caught: path and text. */
-  caught: [path: string, text: string]
+  /** Files that break the rule and are caught, by path, each with its text. */
+  caught: Record<string, string>
 }
 
 const product = readSources('functions', 'shared', 'infra')
@@ -47,25 +47,11 @@ const work = [
   'shared/channels/',
 ]
 
-/** Rooms that must be pure, whatever they say themselves. */
+/** Rooms that must be pure, whatever they say themselves; any other that says so must be, too. */
 const pure = [
-  ...[
-    'address',
-    'errors',
-    'hash',
-    'hooks',
-    'jwks',
-    'jwt',
-    'messages',
-    'model',
-    'policy',
-    'seal',
-    'verify',
-  ].map(name => `shared/${name}.ts`),
-  ...['a2a/read', 'a2a/task', 'channels/channel', 'channels/standard', 'store/keys'].map(
-    name => `shared/${name}.ts`,
-  ),
-]
+  'errors hash hooks jwks jwt messages model policy reasons seal verify',
+  'a2a/read a2a/task channels/channel channels/standard store/keys',
+].flatMap(names => names.split(' ').map(name => `shared/${name}.ts`))
 const saysPure = (source: Source | undefined): boolean =>
   /\bPure\b/.test(source?.text.split('\n', 1)[0] ?? '')
 const isPure = (path: string): boolean =>
@@ -89,6 +75,7 @@ const packages: Record<string, { in: string[]; pure?: 'all' | string[] }> = {
   'node:https': { in: ['shared/net.ts'] },
   'node:net': { in: ['shared/net.ts', 'shared/address.ts'], pure: ['BlockList', 'isIP', 'isIPv4', 'isIPv6'] },
   'node:stream': { in: ['shared/net.ts'] },
+  'node:timers': { in: ['shared/keysets.ts'] },
   'node:tls': { in: ['shared/net.ts'] },
   'node:zlib': { in: ['shared/net.ts', 'shared/store/snapshots.ts'] },
 }
@@ -102,7 +89,11 @@ const words: { word: RegExp; in: string[] }[] = [
   },
   { word: /\bprocess\.env\b/g, in: ['functions/lambda.ts'] },
   { word: /\bprocess\.stdout\b/g, in: ['shared/relay.ts'] },
-  { word: /(?<![.\w])fetch\(|\bglobalThis\.fetch\b|\bXMLHttpRequest\b|\bWebSocket\b/g, in: [] },
+  {
+    word: /(?<![.\w])fetch\(|\bglobalThis\.fetch\b|\bXMLHttpRequest\b|\bWebSocket\b|\bcreateRemoteJWKSet\b/g,
+    in: [],
+  },
+  { word: /\bset(Timeout|Interval|Immediate)\(/g, in: ['shared/net.ts'] },
   { word: /\bconsole\.\w+/g, in: [] },
   { word: /\bScanCommand\b|\bTransactWriteItemsCommand\b/g, in: [] },
 ]
@@ -111,12 +102,18 @@ const rules: Rule[] = [
   {
     name: 'the local ground knows doors, doors know rooms, and nobody looks back',
     breaks: ours((to, from) => !inside(to, layers.find(([place]) => inside(from, [place]))?.[1] ?? [])),
-    caught: ['shared/policy.ts', "import { onLambda } from '../functions/lambda.ts'"],
+    caught: {
+      'shared/policy.ts': "import { onLambda } from '../functions/lambda.ts'",
+      'functions/tick.ts': "import { startLocal } from '../infra/local/run.ts'",
+      'infra/door.ts': "import { handler } from '../functions/tick.ts'",
+      'infra/topology.ts': "import { door } from './door.ts'",
+      'infra/local/run.ts': "import { door } from '../door.ts'",
+    },
   },
   {
     name: 'no door imports a door',
     breaks: ours((to, from) => doorFiles.includes(to) && !inside(from, ['infra/local/'])),
-    caught: ['functions/look.ts', "import { handler } from './receive.ts'"],
+    caught: { 'functions/look.ts': "import { handler } from './receive.ts'" },
   },
   {
     name: 'a door outside the API shares with other doors the shape of Lambda only',
@@ -126,20 +123,20 @@ const rules: Rule[] = [
         inside(to, ['functions/']) &&
         to !== 'functions/lambda.ts',
     ),
-    caught: ['functions/tick.ts', "import { page } from './api/page.ts'"],
+    caught: { 'functions/tick.ts': "import { page } from './api/page.ts'" },
   },
   {
     name: 'the local ground runs the doors and does none of their work',
     breaks: ours((to, from) => inside(from, ['infra/local/']) && inside(to, work)),
-    caught: ['infra/local/run.ts', "import { put } from '../../shared/store/table.ts'"],
+    caught: { 'infra/local/run.ts': "import { put } from '../../shared/store/table.ts'" },
   },
   {
     name: 'a pure room imports nothing that acts',
     breaks: source =>
-      isPure(source.path) || saysPure(source)
+      inside(source.path, ['functions/', 'shared/']) && (isPure(source.path) || saysPure(source))
         ? imports(found => !found.typeOnly && !(found.ours ? isPure(found.from) : actsNot(found)))(source)
         : [],
-    caught: ['shared/verify.ts', "import { createNet } from './net.ts'"],
+    caught: { 'shared/verify.ts': "import { createNet } from './net.ts'" },
   },
   {
     name: 'every package is used where it belongs and nowhere else',
@@ -149,7 +146,7 @@ const rules: Rule[] = [
         !found.ours &&
         !inside(path, packages[found.from]?.in ?? []),
     ),
-    caught: ['shared/policy.ts', "import { DynamoDBClient } from '@aws-sdk/client-dynamodb'"],
+    caught: { 'shared/policy.ts': "import { DynamoDBClient } from '@aws-sdk/client-dynamodb'" },
   },
   {
     name: 'only the store knows how a key of the table is made',
@@ -162,7 +159,10 @@ const rules: Rule[] = [
             ...(code.match(/\b[ps]k\b/g) ?? []),
           ]
         : [],
-    caught: ['functions/look.ts', "import { watchKey } from '../shared/store/keys.ts'"],
+    caught: {
+      'functions/look.ts': "import { watchKey } from '../shared/store/keys.ts'",
+      'shared/publish.ts': 'const pk = item.pk',
+    },
   },
   {
     name: 'in the store, only its key map spells a key',
@@ -170,7 +170,7 @@ const rules: Rule[] = [
       inside(path, ['shared/store/']) && path !== 'shared/store/keys.ts'
         ? (text.match(/['`][A-Za-z]#/g) ?? [])
         : [],
-    caught: ['shared/store/wakes.ts', 'const pk = `K#abc`'],
+    caught: { 'shared/store/wakes.ts': 'const pk = `K#abc`' },
   },
   {
     name: 'environment, clock, randomness, network and output have one file each',
@@ -178,12 +178,23 @@ const rules: Rule[] = [
       inside(path, ['functions/', 'shared/'])
         ? words.flatMap(({ word, in: places }) => (inside(path, places) ? [] : (code.match(word) ?? [])))
         : [],
-    caught: ['shared/log.ts', 'const at = Date.now()'],
+    caught: {
+      'shared/log.ts': 'const at = Date.now()',
+      'shared/publish.ts': 'const now = new Date()',
+      'functions/look.ts': 'const id = randomUUID()',
+      'shared/relay.ts': 'const env = process.env',
+      'shared/queue.ts': 'process.stdout.write(line)',
+      'shared/a2a/client.ts': 'const answer = await fetch(url)',
+      'shared/verify.ts': 'const keys = createRemoteJWKSet(url)',
+      'functions/tick.ts': 'setInterval(tick, 1000)',
+      'functions/api/app.ts': 'console.log(request)',
+      'shared/store/table.ts': 'client.send(new ScanCommand({}))',
+    },
   },
   {
     name: 'the receive door carries no schema library, no router and nothing that calls or wakes',
     breaks: ({ path }, all) =>
-      path === 'functions/receive.ts'
+      reach(all, 'functions/receive.ts').has(path)
         ? [...reach(all, path)].filter(name =>
             inside(name, [
               'zod',
@@ -195,7 +206,10 @@ const rules: Rule[] = [
             ]),
           )
         : [],
-    caught: ['functions/receive.ts', "import * as z from 'zod'"],
+    caught: {
+      'functions/receive.ts': "import { sendWebhook } from '../shared/channels/webhook.ts'",
+      'shared/verify.ts': "import * as z from 'zod/mini'",
+    },
   },
   {
     name: 'no file imports itself by a detour',
@@ -204,12 +218,12 @@ const rules: Rule[] = [
         .filter(({ ours: own, typeOnly }) => own && !typeOnly)
         .filter(({ from }) => reach(all, from).has(path))
         .map(({ from }) => `through ${from}`),
-    caught: ['shared/hash.ts', "import { makeHook } from './hooks.ts'"],
+    caught: { 'shared/hash.ts': "import { makeHook } from './hooks.ts'" },
   },
   {
     name: 'a file is called by one lower-case word and lies at most two folders deep',
     breaks: ({ path }) => (/^(\w+\/){1,3}[a-z0-9]+\.(ts|mjs)$/.test(path) ? [] : [path]),
-    caught: ['shared/retryPolicy.ts', ''],
+    caught: { 'shared/retryPolicy.ts': '' },
   },
   {
     name: 'there are no barrels and no drawers for odds and ends',
@@ -217,17 +231,22 @@ const rules: Rule[] = [
       ...(/(^|\/)(index|utils?|helpers?|common|types|misc)[./]/.test(path) ? [path] : []),
       ...(text.match(/^export (\*|\{[^}]*\}) from .*$/gm) ?? []),
     ],
-    caught: ['shared/store/all.ts', "export * from './wakes.ts'"],
+    caught: {
+      'shared/store/all.ts': "export * from './wakes.ts'",
+      'shared/a2a/task.ts': "export { readTask } from './read.ts'",
+      'shared/utils.ts': '',
+      'functions/api/index.ts': '',
+    },
   },
   {
     name: 'a file opens with a sentence on what it does',
     breaks: ({ text }) => (/^\/\/ \p{Lu}.*\.\n/u.test(text) ? [] : [`line 1: ${text.split('\n', 1)[0]}`]),
-    caught: ['shared/hash.ts', "import { createHash } from 'node:crypto'\n"],
+    caught: { 'shared/hash.ts': "import { createHash } from 'node:crypto'\n" },
   },
   {
     name: 'a file has at most 400 lines',
     breaks: ({ lines }) => (lines <= 400 ? [] : [`${lines} lines`]),
-    caught: ['shared/policy.ts', 'x\n'.repeat(401)],
+    caught: { 'shared/policy.ts': 'x\n'.repeat(401) },
   },
   {
     name: 'exports are named, classes are errors, doubts are not cast away, nothing is left for later',
@@ -237,7 +256,13 @@ const rules: Rule[] = [
       ...(code.match(/(\bas|[:<|&(,]|=>)\s*any\b(?!\s*[:(=])/g) ?? []),
       ...(text.match(/@ts-\w+|\b(TODO|FIXME|XXX)\b/g) ?? []),
     ],
-    caught: ['shared/net.ts', 'export const read = (value: any) => value'],
+    caught: {
+      'shared/net.ts': 'export const read = (value: any) => value',
+      'functions/look.ts': 'export default door',
+      'shared/log.ts': 'class Logger {}',
+      'shared/queue.ts': '// TODO: batches',
+      'shared/seal.ts': '// @ts-expect-error',
+    },
   },
 ]
 
@@ -248,9 +273,9 @@ describe.each(rules)('$name', ({ breaks, caught }) => {
     )
   })
 
-  test('a file that breaks it is caught', () => {
-    const culprit = sourceOf(...caught)
-    const all = [...product.filter(({ path }) => path !== culprit.path), culprit]
+  test.each(Object.entries(caught))('%s is caught when it breaks it', (path, text) => {
+    const culprit = sourceOf(path, text)
+    const all = [...product.filter(source => source.path !== path), culprit]
     expect(breaks(culprit, all)).not.toEqual([])
   })
 })

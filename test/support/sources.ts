@@ -24,7 +24,7 @@ export type Source = {
 
 const root = join(import.meta.dirname, '../..')
 
-/** All TypeScript and JavaScript files below some folders of the project. */
+/** All TypeScript and JavaScript files below some folders of the project; declarations of other people's code are none. */
 export function readSources(...folders: string[]): Source[] {
   return folders
     .flatMap(folder =>
@@ -36,7 +36,7 @@ export function readSources(...folders: string[]): Source[] {
             .replaceAll('\\', '/'),
         ),
     )
-    .filter(path => !path.includes('node_modules'))
+    .filter(path => !path.includes('node_modules') && !path.endsWith('.d.ts'))
     .sort()
     .map(path => sourceOf(path, readFileSync(join(root, path), 'utf8')))
 }

@@ -27,8 +27,12 @@ export function* write<T>(
   marks += 1
   const req = marks
   const attempt = (): Written<T> => {
-    if (!when(cell.item)) return { ok: cell.item?.req === req, item: cell.item }
+    if (!when(cell.item)) {
+      bed.note('refused by its condition')
+      return { ok: cell.item?.req === req, item: cell.item }
+    }
     const next = change(cell.item)
+    bed.note(`written: ${JSON.stringify(next)}`)
     cell.item = next && { ...next, req }
     if (hasTimer(next)) bed.onTimer(next.due)
     return { ok: true, item: cell.item }

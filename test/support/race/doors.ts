@@ -6,6 +6,7 @@ import {
   aheadTries,
   floorMs,
   holdMs,
+  isOver,
   noticeTimerMs,
   ridesAlong,
   wants,
@@ -112,7 +113,7 @@ function* afterNotice(world: World, me: Me, watch: Kept, body: NoticeBody, looke
       return yield* settle(world, body)
     case 'waits':
       if (ridesAlong(watch, body, me.now())) return 'done'
-      return yield* later(world, me, body, looked.ms)
+      return yield* later(world, me, world.rules.trails ? { ...body, at: Math.max(body.at, me.now()) } : body, looked.ms)
     case 'ahead':
       return yield* later(world, me, again, windowMs * 2 ** tries)
     case 'trouble':
@@ -128,7 +129,8 @@ function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
   if (watch === undefined) return 'done'
   if (body.looked !== undefined && body.looked !== watch.looked) return 'done'
   const looked = yield* lookAt(world, me, watch, { fired: body.fired === true })
-  if (looked.kind !== 'waits' || isTerminal(watch.state)) return 'done'
+  const over = world.rules.lateWaits ? isOver(watch) : isTerminal(watch.state)
+  if (looked.kind !== 'waits' || over) return 'done'
   if (watch.again >= me.now()) return 'done'
   return yield* later(world, me, body, looked.ms)
 }
@@ -192,6 +194,7 @@ function* attempt(world: World, me: Me, watch: Kept, body: DeliverBody, wake: Ke
     return yield* record(world, me, body, wake, { status: 'pending', tries: tries + 1, next, ...parked })
   }
   const { sub: ref, rev, shows } = wake
+  world.note(`hint to ${ref}: rev ${rev}, state ${shows}`)
   world.hints.push({
     id: body.id,
     sub: ref,

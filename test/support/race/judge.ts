@@ -68,14 +68,19 @@ function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Gene
   if (new Set(entries.map(({ id }) => id)).size < entries.length) yield 'entry twice'
   for (const { n, at, until, state } of story.moments)
     if (
-      until - at > lastingMs && isNews(state) && subscriber.taken.has(n) &&
-      wants(sub, state) && !entries.some(({ shows }) => shows === n)
+      until - at > lastingMs &&
+      isNews(state) &&
+      subscriber.taken.has(n) &&
+      wants(sub, state) &&
+      !entries.some(({ shows }) => shows === n)
     )
       yield 'missed'
 }
 
 function latenessOf({ story, hints }: World, { sub }: Subscriber): number {
-  const told = hints.filter(hint => hint.sub === sub.ref && story.moments[hint.shows]?.look === story.last.look)
+  const told = hints.filter(
+    hint => hint.sub === sub.ref && story.moments[hint.shows]?.look === story.last.look,
+  )
   return Math.min(...told.map(({ at }) => at)) - Math.max(story.last.at, sub.createdAt)
 }
 
@@ -83,11 +88,15 @@ const skippedOf = ({ story }: World, { sub, taken }: Subscriber, entries: Entry[
   story.moments.filter(
     ({ n, at, until, state }) =>
       until - at > windowMs + leaseMs &&
-      taken.has(n) && wants(sub, state) &&
+      taken.has(n) &&
+      wants(sub, state) &&
       !entries.some(({ shows }) => shows === n),
   ).length
 
-function* leftOver({ story, watch, notices, wakes, look, deliver, road }: World, end: number): Generator<Fault> {
+function* leftOver(
+  { story, watch, notices, wakes, look, deliver, road }: World,
+  end: number,
+): Generator<Fault> {
   const over = isTerminal(story.last.state)
   const { item } = watch
   if (over && item?.due !== undefined) yield 'left over'
@@ -95,6 +104,6 @@ function* leftOver({ story, watch, notices, wakes, look, deliver, road }: World,
   if (item !== undefined && item.lease > end) yield 'left over'
   if ([...notices.values()].some(notice => notice.item?.due !== undefined)) yield 'left over'
   if ([...wakes.values()].some(wake => wake.item?.status === 'pending')) yield 'left over'
-  if (look.waiting() > (road === 'poll' && !over ? 1 : 0) || deliver.waiting() > 0) yield 'left over'
+  if (look.waiting() > (road === 'poll' && !over ? 3 : 0) || deliver.waiting() > 0) yield 'left over'
   if (look.dead() + deliver.dead() > 0) yield 'left over'
 }

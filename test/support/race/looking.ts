@@ -57,10 +57,11 @@ export function* lookAt(world: World, me: Me, watch: Kept, ask: Ask): Work<Looke
   const { rules } = world
   const { cause } = ask
   const ahead = cause !== undefined && ask.patient === true && isAhead(cause.state, watch)
-  if (isOver(watch)) return { kind: 'shown' }
+  const own = rules.unboundLooks && ask.unbound !== undefined
+  if (!own && isOver(watch)) return { kind: 'shown' }
   const seen = rules.completed ? watch : { ...watch, looked: watch.lookAt }
   const untold = rules.publishFirst && isUnpublished(watch)
-  if (cause !== undefined && !ahead && !untold && isSettled(seen, cause)) return { kind: 'shown' }
+  if (!own && cause !== undefined && !ahead && !untold && isSettled(seen, cause)) return { kind: 'shown' }
   const now = me.now()
   const wait = waitMs(rules.fence ? watch : { ...watch, lease: 0 }, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
@@ -83,15 +84,17 @@ function* audienceOf(world: World, me: Me, watch: Kept): Work<Audience> {
 function* lookUnderLease(looking: Looking, watch: Kept): Work<Looked> {
   const { world, ask, audience } = looking
   for (const ref of audience.gone) yield* leaveWatch(world, ref)
+  const untold = world.rules.publishFirst && isUnpublished(watch)
+  const first = ask.unbound === undefined ? untold || isTerminal(watch.state) : untold && world.rules.bindsLast
+  if (first && audience.live.length > 0) {
+    yield* tell(looking, watch)
+    const shown = ask.unbound === undefined && isTerminal(watch.state)
+    return shown ? { kind: 'shown' } : { kind: 'waits', ms: windowMs }
+  }
   if (ask.unbound !== undefined) audience.live.push(ask.unbound)
   if (audience.live.length === 0) {
     yield* endWatch(world)
     return { kind: 'dropped' }
-  }
-  const untold = world.rules.publishFirst && isUnpublished(watch)
-  if (ask.unbound === undefined && (untold || isTerminal(watch.state))) {
-    yield* tell(looking, watch)
-    return isTerminal(watch.state) ? { kind: 'shown' } : { kind: 'waits', ms: windowMs }
   }
   const seen = yield* getTask(world)
   if (seen === undefined) return yield* inTrouble(looking, watch)
@@ -134,13 +137,14 @@ function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
   const { change, digest, ring } = compare(rules.ring ? watch : { ...watch, ring: [] }, seen.task, now)
   const isNew = change === 'new'
   const rev = isNew ? watch.rev + 1 : watch.rev
-  const state = change === 'back' ? watch.state : seen.state
+  const keeps = change === 'back' || (rules.endStays && change === 'none')
+  const state = keeps ? watch.state : seen.state
   const told = isNew && concerns(audience, seen.state)
   // The snapshot, which decides nothing.
   if (told || (isNew && isNews(seen.state))) yield
   const changed = isNew ? now : watch.changed
-  const publishes = told || watch.fresh.length > 0 || isTerminal(state)
-  const due = nextTimer(world, watch, now, changed, ask.fired === true)
+  const publishes = told || watch.fresh.length > 0 || isTerminal(state) || (rules.bindsLast && isUnpublished(watch))
+  const due = nextTimer(world, watch, now, change === 'back' && rules.backSoon ? now : changed, ask.fired === true)
   const saved = yield* saveLook(world, watch, {
     ...(state !== undefined && { state }),
     digest: isNew ? digest : (watch.digest ?? digest),
@@ -167,7 +171,9 @@ function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
 
 function* tell(looking: Looking, watch: Kept): Work<void> {
   const { world } = looking
-  const done = { told: watch.fresh, over: isTerminal(watch.state) }
+  const heard = looking.audience.live.map(sub => sub.ref)
+  const told = world.rules.joiners ? watch.fresh.filter(ref => heard.includes(ref)) : watch.fresh
+  const done = { told, over: isTerminal(watch.state) }
   if (!world.rules.queueFirst) yield* publishedWatch(world, watch, done)
   yield* publish(looking, watch)
   if (world.rules.queueFirst) yield* publishedWatch(world, watch, done)

@@ -16,6 +16,20 @@ export const rules = {
   patience: true,
   /** An answer that was seen before and left is an older replica's. */
   ring: true,
+  /** Only those who were told count as told; the timer stays while somebody who joined meanwhile was not. */
+  joiners: true,
+  /** The push of an unbound subscription needs a look of its own, for only that look binds it. */
+  unboundLooks: true,
+  /** What was known stays known: a state is replaced only by a newer one. */
+  endStays: true,
+  /** A look that binds publishes first, too. */
+  bindsLast: true,
+  /** A late subscriber's look waits its turn though the task ended. */
+  lateWaits: true,
+  /** A step back is looked at again once it can no longer be a replica's. */
+  backSoon: true,
+  /** A trailing look is one that starts after it was queued. */
+  trails: true,
 }
 
 export type Rules = typeof rules

@@ -29,7 +29,12 @@ export const mild: Odds = {
   ...{ twice: 0.03, lag: 0.05, resent: 0.1 },
 }
 
-export type Options = { rules: Rules; odds: Odds; kind?: Kind }
+export type Options = {
+  rules: Rules
+  odds: Odds
+  kind?: Kind
+  note?: (time: number, what: string) => void
+}
 
 /** Who waits for the task. */
 const kinds = ['bound', 'unbound', 'two', 'two unbound', 'late', 'late unbound', 'polled'] as const
@@ -54,7 +59,7 @@ const skewMs = 500
 const limits = { receive: 5000, api: 30_000, look: 30_000, deliver: 30_000, tick: 50_000 }
 
 /** Runs one seed to its end: until nothing is left to happen, or hours after the last state. */
-export function run(seed: number, { rules, odds, kind: wanted }: Options): Run {
+export function run(seed: number, { rules, odds, kind: wanted, note = () => {} }: Options): Run {
   let nextTick = Number.POSITIVE_INFINITY
   const onTimer = (due: number): void => {
     const time = Math.max(Math.ceil(due / minute), Math.floor(timeline.now() / minute) + 1) * minute
@@ -68,7 +73,7 @@ export function run(seed: number, { rules, odds, kind: wanted }: Options): Run {
         if (cell.item?.due !== undefined) onTimer(cell.item.due)
     })
   }
-  const bed = createBed(seed, odds, begin, onTimer)
+  const bed = createBed(seed, odds, begin, onTimer, note)
   const { timeline, chance } = bed
   const story = tellStory(chance, begin + chance.between(0, minute))
   const kind = wanted ?? chance.pick(...kinds)
@@ -110,7 +115,9 @@ function cast({ chance, story }: World, kind: Kind): Joining[] {
   })
   const soon = () => start + chance.between(0, 1000)
   const anyTime = () =>
-    chance.of(0.5) ? story.last.at + chance.between(-2000, 5000) : chance.between(start, story.last.at + 5 * minute)
+    chance.of(0.5)
+      ? story.last.at + chance.between(-2000, 5000)
+      : chance.between(start, story.last.at + 5 * minute)
   switch (kind) {
     case 'bound':
     case 'polled':
@@ -151,10 +158,14 @@ function enter(world: World, { sub, at, pushedFrom }: Joining, act: Act): Subscr
   let answered = false
   const ask = (): void => {
     if (answered) return
-    act(limits.api, me => subscribe(world, me, sub), () => {
-      answered = true
-      if (sub.taskId !== undefined) subscriber.owed = true
-    })
+    act(
+      limits.api,
+      me => subscribe(world, me, sub),
+      () => {
+        answered = true
+        if (sub.taskId !== undefined) subscriber.owed = true
+      },
+    )
     timeline.at(timeline.now() + 31_000, ask)
   }
   timeline.at(at, ask)
@@ -163,11 +174,15 @@ function enter(world: World, { sub, at, pushedFrom }: Joining, act: Act): Subscr
     if (moment.at < pushedFrom || happens('unsent')) continue
     const push = pushOf(sub, moment, signed)
     const send = () =>
-      act(limits.receive, me => receive(world, me, push), taken => {
-        if (!taken) return
-        subscriber.taken.add(moment.n)
-        subscriber.owed ||= answered
-      })
+      act(
+        limits.receive,
+        me => receive(world, me, push),
+        taken => {
+          if (!taken) return
+          subscriber.taken.add(moment.n)
+          subscriber.owed ||= answered
+        },
+      )
     const sent = moment.at + (chance.of(0.85) ? chance.between(1, 30) : chance.between(30, 600))
     timeline.at(sent, send)
     if (happens('resent')) timeline.at(sent + chance.between(0, 20), send)

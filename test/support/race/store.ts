@@ -135,13 +135,11 @@ export const publishedWatch = (
   updateWatch(
     world,
     item => (item.lookAt === watch.lookAt && item.rev === watch.rev) || !world.rules.fence,
-    ({ due, ...item }) => ({
-      ...item,
-      ...(due !== undefined && !done.over && { due }),
-      woken: watch.rev,
-      lease: 0,
-      fresh: without(item.fresh, done.told),
-    }),
+    ({ due, ...item }) => {
+      const fresh = without(item.fresh, done.told)
+      const stays = !done.over || (world.rules.joiners && fresh.length > 0)
+      return { ...item, ...(due !== undefined && stays && { due }), woken: watch.rev, lease: 0, fresh }
+    },
   )
 
 export const markAgain = (world: World, again: number): Work<Written<Kept>> =>
@@ -185,7 +183,8 @@ export function* appendEntry(world: World, client: string, entry: Entry): Work<n
 
 export type Leased =
   | { kind: 'leased'; wake: KeptWake }
-  | { kind: 'busy' | 'done' }
+  | { kind: 'busy' }
+  | { kind: 'done' }
   | { kind: 'early'; next: number }
 
 export function* leaseWake(

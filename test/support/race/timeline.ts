@@ -107,6 +107,8 @@ export type Bed = {
   happens: (mishap: keyof Odds) => boolean
   /** Told of every timer that is set, so that whoever sweeps them comes. */
   onTimer: (due: number) => void
+  /** Takes what happens, to be told afterwards. */
+  note: (what: string) => void
 }
 
 export function createBed(
@@ -114,6 +116,7 @@ export function createBed(
   odds: Odds,
   start: number,
   onTimer: (due: number) => void,
+  note: (time: number, what: string) => void,
 ): Bed & { calm: () => void } {
   const timeline = createTimeline(start)
   const chance = createChance(seed)
@@ -123,6 +126,7 @@ export function createBed(
     chance,
     happens: mishap => troubled && chance.of(odds[mishap]),
     onTimer,
+    note: what => note(timeline.now(), what),
     calm: () => {
       troubled = false
     },
@@ -135,14 +139,14 @@ export function createBed(
  * @param end told of its result; never called for one that died
  */
 export function spawn<T>(
-  { timeline, chance, happens }: Bed,
+  { timeline, chance, happens, note }: Bed,
   work: Work<T>,
   limitMs: number,
   end: (result: T) => void = () => {},
 ): void {
   const cutOff = timeline.now() + limitMs
   const step = (): void => {
-    if (timeline.now() > cutOff || happens('kill')) return
+    if (timeline.now() > cutOff || happens('kill')) return note('a process dies')
     const result = work.next()
     if (result.done) return end(result.value)
     const slow = happens('stall') ? chance.between(1000, 28_000) : 0
@@ -174,6 +178,7 @@ export function createQueue<Body>(
   let waiting = 0
   let dead = 0
   const receive = (body: Body, receives: number): void => {
+    bed.note(`received: ${JSON.stringify(body)}`)
     let over = false
     const end = (how: 'done' | 'again'): void => {
       if (how !== 'done' || over) return
