@@ -13,29 +13,6 @@ export type HttpHandler = (event: LambdaFunctionURLEvent) => Promise<HttpResult>
 export type QueueHandler = (event: SQSEvent) => Promise<SQSBatchResponse>
 export type ScheduleHandler = (event: unknown) => Promise<void>
 
-/** An HTTP request as a door reads it, whatever event brought it. */
-export type HttpRequest = {
-  method: string
-  /** As sent: nothing decoded, no dots resolved. */
-  path: string
-  query: URLSearchParams
-  /** Names in lower case; repeated headers joined by commas. */
-  headers: Record<string, string | undefined>
-  body: Uint8Array
-}
-
-/** Reads a Function URL event. */
-export function readRequest(event: LambdaFunctionURLEvent): HttpRequest {
-  const { body = '', isBase64Encoded } = event
-  return {
-    method: event.requestContext.http.method,
-    path: event.rawPath,
-    query: new URLSearchParams(event.rawQueryString),
-    headers: event.headers,
-    body: Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8'),
-  }
-}
-
 /** What a queue door does with one message: it is done with it, or the queue shall bring it again. */
 export type Handled = 'done' | 'again'
 

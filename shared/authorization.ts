@@ -33,10 +33,6 @@ export function isOneOfBasic(presented: string, handedOut: readonly string[]): b
   return pair !== undefined && handedOut.some(one => sameSecret(pair, decodeBasic(one) ?? ''))
 }
 
-/** The credentials to hand out for a secret: as they are for Bearer, as `rouse:<secret>` in base64 for Basic. */
-export const credentialsOf = (scheme: 'Bearer' | 'Basic', secret: string): string =>
-  scheme === 'Bearer' ? secret : Buffer.from(`rouse:${secret}`).toString('base64')
-
 function decodeBasic(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(text, 'base64')
   return bytes.toString('base64') === text && bytes.includes(':') ? bytes : undefined

@@ -8,7 +8,7 @@ import { sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration } from './store/subscriptions.ts'
-import { leaveWatch, openWatch } from './store/watches.ts'
+import { getWatch, leaveWatch, openWatch, subsLimit } from './store/watches.ts'
 
 /** The push config of a subscription. With signed pushes no static secret: senders would put it where the JWT belongs. */
 export function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
@@ -50,6 +50,12 @@ export async function watchTask(relay: Relay, sub: Subscription, taskId: string)
   return (await openWatch(relay.table, { tenant, agent, principal, taskId }, at, ref)) !== undefined
 }
 
+/** True when the task can take one subscription more, or has this one already. */
+export async function hasRoom(relay: Relay, sub: Subscription, taskId: string): Promise<boolean> {
+  const watch = await getWatch(relay.table, watchOf(sub.tenant, sub.agent, sub.principal, taskId))
+  return watch === undefined || watch.subs.length < subsLimit || watch.subs.includes(sub.ref)
+}
+
 /** Queues a look at the subscription's task, or a sweep of its agent. */
 export function lookSoon(relay: Relay, sub: Subscription): Promise<void> {
   const group = agentGroup(sub.tenant, sub.agent)
@@ -63,7 +69,7 @@ export function lookSoon(relay: Relay, sub: Subscription): Promise<void> {
 export async function register(relay: Relay, sub: Subscription, agent: Agent): Promise<Registration> {
   if (sub.registration.status === 'registered') return sub.registration
   const registration = await registrationFor(relay, sub, agent)
-  if (registration.status !== sub.registration.status)
+  if (registration.status !== sub.registration.status || registration.detail !== sub.registration.detail)
     await recordRegistration(relay.table, sub.ref, registration)
   relay.log({
     step: 'subscription.registered',
@@ -84,6 +90,14 @@ async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): P
   return registerConfig(relay.net, endpoint, sub.taskId, pushConfigOf(relay, sub, agent))
 }
 
+/** Ends a subscription on our side: from now on nobody is woken by it. */
+export async function silence(relay: Relay, sub: Subscription): Promise<void> {
+  const { tenant, agent, principal, ref, taskId } = sub
+  const now = relay.now()
+  await endSubscription(relay.table, ref, 'deleted', now)
+  if (taskId !== undefined) await leaveWatch(relay.table, watchOf(tenant, agent, principal, taskId), ref, now)
+}
+
 /**
  * Ends a subscription: silence first, then the agent is told, if it can be reached.
  * @returns whether the agent dropped its push config, and its words if not
@@ -93,10 +107,8 @@ export async function endAtAgent(
   sub: Subscription,
   agent: Agent | undefined,
 ): Promise<{ removedAtAgent: boolean; detail?: string }> {
-  const { tenant, principal, ref, taskId } = sub
-  await endSubscription(relay.table, ref, 'deleted', relay.now())
-  if (taskId !== undefined)
-    await leaveWatch(relay.table, watchOf(tenant, sub.agent, principal, taskId), ref, relay.now())
+  await silence(relay, sub)
+  const { taskId } = sub
   if (taskId === undefined || agent === undefined || !agent.pushes) return { removedAtAgent: false }
   const removed = await removeConfig(relay.net, await endpointFor(relay, agent, [sub]), taskId, sub.id)
   return removed.ok ? { removedAtAgent: true } : { removedAtAgent: false, detail: removed.detail }

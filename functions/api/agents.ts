@@ -13,19 +13,30 @@ import { getAgent, putAgent, removeAgent } from '../../shared/store/agents.ts'
 import { list, point, unpoint } from '../../shared/store/directory.ts'
 import { getSubscription, isLive } from '../../shared/store/subscriptions.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { Id, newPathId, onlyQuery, pathId, readBody, readPage } from './input.ts'
+import { readPage } from './cursor.ts'
+import { Id, newPathId, onlyQuery, pathId, readBody, Text } from './input.ts'
 import { allowedUrl } from './targets.ts'
 
+/** What a header can carry unchanged: blanks at the ends would be trimmed on the way. */
 const secretText = z
   .string()
   .min(1)
   .max(8192)
-  .regex(/^[\x20-\x7e]+$/, 'Expected visible ASCII')
+  .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'Expected visible ASCII')
 
 /** How to call an agent; sealed before the table sees it, never returned. */
 export const CredentialsRequest = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('bearer'), token: secretText }),
-  z.strictObject({ type: z.literal('basic'), username: secretText, password: secretText }),
+  z.strictObject({
+    type: z.literal('bearer'),
+    // One word (RFC 6750 section 2.1).
+    token: secretText.regex(/^\S+$/, 'Expected no blanks'),
+  }),
+  z.strictObject({
+    type: z.literal('basic'),
+    // RFC 7617 section 2: the first colon ends the name.
+    username: secretText.regex(/^[^:]+$/, 'Expected no colon'),
+    password: secretText,
+  }),
   z.strictObject({
     type: z.literal('apiKey'),
     in: z.enum(['header', 'query']),
@@ -36,8 +47,8 @@ export const CredentialsRequest = z.discriminatedUnion('type', [
 
 const JwtRequest = z.strictObject({
   jwksUrl: z.string().max(2048),
-  issuer: z.string().min(1).max(2048).optional(),
-  audience: z.string().min(1).max(2048).optional(),
+  issuer: Text.min(1).max(2048).optional(),
+  audience: Text.min(1).max(2048).optional(),
   algorithms: z
     .array(z.enum(algorithms as [string, ...string[]]))
     .min(1)
@@ -53,6 +64,8 @@ const VerificationRequest = z.strictObject({
   authorization: z.enum(['Bearer', 'Basic']).optional(),
 })
 
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
+
 const AgentRequest = z.strictObject({
   cardUrl: z.string().max(2048).optional(),
   card: z.looseObject({}).optional(),
@@ -61,7 +74,10 @@ const AgentRequest = z.strictObject({
   version: z.enum(['1.0', '0.3']).optional(),
   pushNotifications: z.boolean().optional(),
   agentTenant: Id.optional(),
-  origins: z.array(z.string().max(300)).max(10).default([]),
+  origins: z
+    .array(z.string().max(300).refine(isOrigin, 'Expected an origin such as https://agent.example'))
+    .max(10)
+    .default([]),
   credentials: CredentialsRequest.nullable().optional(),
   verification: VerificationRequest.optional(),
   floorSeconds: z
@@ -93,18 +109,20 @@ export function agents(relay: Relay): Hono<Env> {
       return c.json(shown(made), before === undefined ? 201 : 200)
     })
     .get('/agents/:agent', async c => {
+      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'read')
       return c.json(shown(await agentFor(relay, tenant, pathId(c, 'agent'))))
     })
     .get('/agents', async c => {
       onlyQuery(c, 'limit', 'after')
       const tenant = tenantOf(c.get('caller'), 'read')
-      const { limit, after } = readPage(c)
+      const { limit, after, cursor } = readPage(relay, c, tenant)
       const page = await list(table, tenant, agentsOf, limit, after)
       const found = await Promise.all(page.pointers.map(({ id }) => getAgent(table, tenant, id)))
-      return c.json({ agents: found.filter(one => one !== undefined).map(shown), next: page.next })
+      return c.json({ agents: found.filter(one => one !== undefined).map(shown), next: cursor(page.next) })
     })
     .delete('/agents/:agent', async c => {
+      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
       const { agent } = await agentFor(relay, tenant, pathId(c, 'agent'))
       if (await hasSubscriptions(relay, tenant, agent))
@@ -163,7 +181,8 @@ async function makeAgent(
     etag: idOf('etag', now, Buffer.from(relay.random(9)).toString('base64url')),
     createdAt: before?.createdAt ?? now,
     updatedAt: now,
-    ...(found.name !== undefined && { name: found.name.slice(0, 200) }),
+    // A cut may leave half of a surrogate pair.
+    ...(found.name !== undefined && { name: found.name.slice(0, 200).toWellFormed() }),
     ...(found.cardUrl !== undefined && { cardUrl: found.cardUrl }),
     url,
     binding: found.binding,
@@ -186,6 +205,9 @@ async function findAgent(relay: Relay, asked: AgentRequest): Promise<Found> {
   const ways = [asked.cardUrl, asked.card, asked.url].filter(way => way !== undefined)
   if (ways.length !== 1)
     throw invalidField('', 'Expected one of cardUrl, card, or url with binding and version')
+  for (const field of ['binding', 'version'] as const)
+    if (asked.url === undefined && asked[field] !== undefined)
+      throw invalidField(`/${field}`, 'Only together with url: a card says it itself')
   if (asked.cardUrl !== undefined) {
     const fetched = await fetchCard(relay.net, allowedUrl(relay, asked.cardUrl, '/cardUrl'))
     if (!fetched.ok)
@@ -254,36 +276,49 @@ function verificationOf(relay: Relay, asked: AgentRequest['verification']): Veri
   }
 }
 
-/** Pins the origins. One that is new to a registered agent is refused unless the request names it: credentials never move by a card's word. */
+/**
+ * Pins the origins. One that is new to a registered agent is refused unless the request names it: credentials never
+ * move by a card's word. Whoever names origins at the first registration means no others.
+ */
 function pinned(
   relay: Relay,
   name: Pick<Agent, 'tenant' | 'agent'>,
   asked: AgentRequest,
-  before: Agent | undefined,
+  known: Agent | undefined,
   urls: (string | undefined)[],
 ): string[] {
   const used = new Set(urls.filter(url => url !== undefined).map(url => new URL(url).origin))
-  if (before === undefined) return [...used]
-  const known = new Set([...before.origins, ...asked.origins])
-  const strange = [...used].filter(origin => !known.has(origin))
+  const before = known?.origins ?? []
+  if (known === undefined && asked.origins.length === 0) return [...used]
+  const strange = [...used].filter(origin => !before.includes(origin) && !asked.origins.includes(origin))
   if (strange.length === 0) return [...used]
-  relay.log({ step: 'agent.origin_refused', ...name, origins: strange, pinned: before.origins })
+  relay.log({ step: 'agent.origin_refused', ...name, origins: strange, pinned: before })
   throw new RouseError('origin_changed', {
     detail: `Not pinned: ${strange.join(', ')}. Name them in origins to move the agent there.`,
-    fields: [{ pointer: '/origins', detail: `Pinned are ${before.origins.join(', ')}` }],
+    fields: [{ pointer: '/origins', detail: `Pinned are ${before.join(', ') || 'those named here'}` }],
   })
 }
 
 /** What is shown of an agent: never its credentials. */
-const shown = (agent: Agent) => {
-  const { tenant: _, credentials, pushes, streams, ...rest } = agent
-  return {
-    ...rest,
-    capabilities: { pushNotifications: pushes, streaming: streams },
-    roadSays:
-      agent.road === 'push'
-        ? 'Pushes, and looks by deadline for those that are lost'
-        : 'Polling only: 2 s after a change, rising to a minute and more',
-    hasCredentials: credentials !== undefined,
-  }
-}
+const shown = (agent: Agent) => ({
+  agent: agent.agent,
+  name: agent.name,
+  cardUrl: agent.cardUrl,
+  url: agent.url,
+  binding: agent.binding,
+  version: agent.version,
+  agentTenant: agent.agentTenant,
+  origins: agent.origins,
+  capabilities: { pushNotifications: agent.pushes, streaming: agent.streams },
+  road: agent.road,
+  roadSays:
+    agent.road === 'push'
+      ? 'Pushes, and looks by deadline for those that are lost'
+      : 'Polling only: 2 s after a change, rising to a minute and more',
+  floorSeconds: agent.floorSeconds,
+  hasCredentials: agent.credentials !== undefined,
+  verification: agent.verification,
+  etag: agent.etag,
+  createdAt: agent.createdAt,
+  updatedAt: agent.updatedAt,
+})

@@ -1,6 +1,7 @@
-// Reads what a request brings: JSON bodies against a schema, ids, cursors and limits. Every refusal names the field.
+// Reads what a request brings: JSON bodies against a schema, ids, numbers and parameters. Every refusal names the field.
 import type { Context } from 'hono'
 import * as z from 'zod'
+import { parseBody } from '../../shared/a2a/read.ts'
 import { type FieldError, invalidField, RouseError } from '../../shared/errors.ts'
 
 const bodyLimit = 256 * 1024
@@ -11,44 +12,37 @@ export const Id = z
   .string()
   .regex(idPattern, 'Expected 1 to 64 of letters, digits and . _ ~ -, beginning with a letter or digit')
 
-/** A1 ids that agents choose: any text without control characters, 1 to 256 characters. */
-export const TaskId = z
-  .string()
-  .min(1)
-  .max(256)
-  .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'Expected no control characters')
+/** Text that can be stored and shown as it is: no control characters, no half of a surrogate pair. */
+export const Text = z.string().regex(/^[^\p{Cc}\p{Cs}]*$/u, 'Expected no control characters')
+
+/** Ids that agents choose: any such text of 1 to 256 bytes, which is what pushes and answers may name. */
+export const TaskId = Text.min(1).refine(id => Buffer.byteLength(id) <= 256, 'Expected at most 256 bytes')
 
 /**
- * Reads a JSON body by a schema. Unknown fields are refused by name, so make schemas with `z.strictObject`.
+ * Reads a JSON body by a schema. Unknown fields are refused by name, so make schemas with `z.strictObject`; so are
+ * parameters in the query, of which a route with a body has none.
  * @throws RouseError `unsupported_media_type`, `too_large`, `bad_request` or `invalid`
  */
 export async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
+  onlyQuery(c)
   const type = c.req.header('content-type')
   if (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new RouseError('unsupported_media_type')
+  if (!/^(?:identity)?$/i.test(c.req.header('content-encoding')?.trim() ?? ''))
+    throw new RouseError('unsupported_media_type', { detail: 'Compressed bodies are not taken.' })
   const bytes = new Uint8Array(await c.req.arrayBuffer())
   if (bytes.length > bodyLimit)
     throw new RouseError('too_large', { detail: `The body may have ${bodyLimit} bytes.` })
-  return parse(schema, parseJson(bytes))
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch (cause) {
-    throw new RouseError('bad_request', { detail: 'The body is not JSON in UTF-8.', cause })
-  }
+  const parsed = parseBody(bytes)
+  if (!parsed.ok) throw new RouseError('bad_request', { detail: parsed.why })
+  return parse(schema, parsed.value)
 }
 
 /** Checks a value by a schema; `at` stands in front of the pointers. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown, at = ''): T {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const fields = parsed.error.issues.flatMap(issue => fieldsOf(issue, at))
-  throw new RouseError('invalid', {
-    detail: fields.map(({ pointer, detail }) => `${pointer || 'body'}: ${detail}`).join('; '),
-    fields,
-  })
+  throw refusedFields(parsed.error.issues.flatMap(issue => fieldsOf(issue, at)))
 }
 
 function fieldsOf(issue: z.core.$ZodIssue, at: string): FieldError[] {
@@ -75,17 +69,6 @@ export function newPathId(c: Context, name: string): string {
   return id
 }
 
-/** `?limit=` and `?after=` of a list. */
-export function readPage(c: Context, most = 100): { limit: number; after: string | undefined } {
-  const after = c.req.query('after')
-  if (after !== undefined && !/^[\w-]{0,500}$/.test(after))
-    throw invalidField('?after', 'Expected a cursor from a page before')
-  return {
-    limit: readWhole(c, 'limit', { least: 1, most, fallback: Math.min(50, most) }),
-    after: after || undefined,
-  }
-}
-
 /** A whole number from the query. */
 export function readWhole(
   c: Context,
@@ -100,11 +83,19 @@ export function readWhole(
   return value
 }
 
-/** Refuses query parameters that a route does not know, by name. */
+/** Refuses query parameters that a route does not know, or that come twice, by name. */
 export function onlyQuery(c: Context, ...known: string[]): void {
-  const fields = Object.keys(c.req.query())
-    .filter(name => !known.includes(name))
-    .map(name => ({ pointer: `?${name.slice(0, 100)}`, detail: 'Unknown parameter' }))
-  if (fields.length > 0)
-    throw new RouseError('invalid', { detail: `Unknown: ${fields.map(f => f.pointer).join(', ')}`, fields })
+  const fields = Object.entries(c.req.queries())
+    .filter(([name, values]) => !known.includes(name) || values.length > 1)
+    .map(([name]) => ({
+      pointer: `?${name.slice(0, 100)}`,
+      detail: known.includes(name) ? 'Given more than once' : 'Unknown parameter',
+    }))
+  if (fields.length > 0) throw refusedFields(fields)
 }
+
+const refusedFields = (fields: FieldError[]): RouseError =>
+  new RouseError('invalid', {
+    detail: fields.map(({ pointer, detail }) => `${pointer || 'body'}: ${detail}`).join('; '),
+    fields,
+  })

@@ -9,6 +9,8 @@ export function answerProblem(relay: Relay, error: unknown, c: Context): Respons
   const refusal = asRefusal(error)
   if (refusal.code === 'internal')
     relay.log({ step: 'request.broke', level: 'error', path: c.req.routePath, error, stack: stackOf(error) })
+  // RFC 9110 section 15.5.2 demands a challenge.
+  if (refusal.code === 'unauthorized') c.header('WWW-Authenticate', 'Bearer')
   if (refusal.retryAfterSeconds !== undefined) c.header('Retry-After', String(refusal.retryAfterSeconds))
   const body = {
     type: `${relay.config.publicOrigin}/docs/errors#${refusal.code}`,

@@ -1,5 +1,5 @@
 // Routes of subscriptions: whom to wake for which task; each hands out a push config for the agent.
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import * as z from 'zod'
 import { taskStates } from '../../shared/a2a/task.ts'
 import { sealCredentials } from '../../shared/calling.ts'
@@ -19,15 +19,24 @@ import {
   putSubscription,
   replaceCredentials,
 } from '../../shared/store/subscriptions.ts'
-import { getTarget, removeTarget } from '../../shared/store/targets.ts'
+import { getTarget } from '../../shared/store/targets.ts'
 import { usualPrincipal } from '../../shared/store/watches.ts'
-import { endAtAgent, handedOut, lookSoon, register, watchTask } from '../../shared/subscribing.ts'
+import {
+  endAtAgent,
+  handedOut,
+  hasRoom,
+  lookSoon,
+  register,
+  silence,
+  watchTask,
+} from '../../shared/subscribing.ts'
 import { sweepMs } from '../../shared/sweep.ts'
 import { openSecrets } from '../../shared/targets.ts'
 import { CredentialsRequest } from './agents.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { Id, newPathId, onlyQuery, pathId, readBody, readPage, TaskId } from './input.ts'
-import { saveTarget, shownTarget, TargetRequest } from './targets.ts'
+import { readPage } from './cursor.ts'
+import { Id, newPathId, onlyQuery, parse, pathId, readBody, TaskId } from './input.ts'
+import { allowedUrl, dropTarget, isInline, saveTarget, shownTarget, TargetRequest } from './targets.ts'
 
 const day = 24 * 60 * 60
 
@@ -75,22 +84,20 @@ export function subscriptions(relay: Relay): Hono<Env> {
       return c.json(await subscribe(relay, tenant, id, await readBody(c, SubscriptionRequest)))
     })
     .get('/subscriptions/:id', async c => {
+      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'read')
-      return c.json(shown(await subscriptionFor(relay, tenant, pathId(c, 'id'))))
+      return c.json(shown(relay, await subscriptionFor(relay, tenant, pathId(c, 'id'))))
     })
     .get('/subscriptions', async c => {
       onlyQuery(c, 'limit', 'after', 'client', 'agent')
       const tenant = tenantOf(c.get('caller'), 'read')
-      const { limit, after } = readPage(c)
-      const page = await list(
-        table,
-        tenant,
-        listingOf(c.req.query('client'), c.req.query('agent')),
-        limit,
-        after,
-      )
+      const { limit, after, cursor } = readPage(relay, c, tenant)
+      const page = await list(table, tenant, listingOf(c), limit, after)
       const found = await Promise.all(page.pointers.map(({ id }) => findSubscription(relay, tenant, id)))
-      return c.json({ subscriptions: found.filter(sub => sub !== undefined).map(shown), next: page.next })
+      const subscriptions = found.flatMap(sub =>
+        sub === undefined || sub.status === 'deleted' ? [] : shown(relay, sub),
+      )
+      return c.json({ subscriptions, next: cursor(page.next) })
     })
     .post('/subscriptions/:id/bind', async c => {
       const tenant = tenantOf(c.get('caller'), 'write')
@@ -102,34 +109,39 @@ export function subscriptions(relay: Relay): Hono<Env> {
       const tenant = tenantOf(c.get('caller'), 'write')
       const sub = await liveSubscription(relay, tenant, pathId(c, 'id'))
       const { credentials } = await readBody(c, z.strictObject({ credentials: CredentialsRequest }))
-      await replaceCredentials(
-        table,
-        sub.ref,
-        await sealCredentials(relay, { subscription: sub }, credentials),
-        relay.now(),
-      )
+      const sealed = await sealCredentials(relay, { subscription: sub }, credentials)
+      if (!(await replaceCredentials(table, sub.ref, sealed, relay.now())).ok)
+        throw new RouseError('not_found')
       if (sub.taskId !== undefined || sub.scope === 'agent') await lookSoon(relay, sub)
       return c.body(null, 204)
     })
     .delete('/subscriptions/:id', async c => {
+      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
-      const sub = await subscriptionFor(relay, tenant, pathId(c, 'id'))
-      const agent = await getAgent(table, tenant, sub.agent)
-      const ended = await endAtAgent(relay, sub, agent)
-      for (const target of sub.targets.filter(isInline)) await removeTarget(table, tenant, target)
-      if (sub.client !== undefined) await unpoint(table, tenant, ofClient(sub.client), sub.id)
-      await unpoint(table, tenant, ofAgent(sub.agent), sub.id)
-      await unpoint(table, tenant, all, sub.id)
+      // One that ended but is still listed was left half deleted by a crash.
+      const sub = await findSubscription(relay, tenant, pathId(c, 'id'))
+      if (sub === undefined) throw new RouseError('not_found')
+      const ended = await endAtAgent(relay, sub, await getAgent(table, tenant, sub.agent))
+      await forget(relay, sub)
       relay.log({ step: 'subscription.deleted', tenant, subscription: sub.id, agent: sub.agent })
       return c.json({ id: sub.id, status: 'deleted', ...ended })
     })
 }
 
-function listingOf(client: string | undefined, agent: string | undefined): Listing {
+/** Removes what stands around a subscription that ended. Its own pointer goes last, so that a repeat finds the rest. */
+async function forget(relay: Relay, { tenant, id, agent, client, targets }: Subscription): Promise<void> {
+  for (const target of targets.filter(isInline)) await dropTarget(relay, tenant, target)
+  if (client !== undefined) await unpoint(relay.table, tenant, ofClient(client), id)
+  await unpoint(relay.table, tenant, ofAgent(agent), id)
+  await unpoint(relay.table, tenant, all, id)
+}
+
+function listingOf(c: Context): Listing {
+  const { client, agent } = c.req.query()
   if (client !== undefined && agent !== undefined)
     throw invalidField('?agent', 'List by client or by agent, not both')
-  if (client !== undefined) return ofClient(client)
-  return agent === undefined ? all : ofAgent(agent)
+  if (client !== undefined) return ofClient(parse(Id, client, '?client'))
+  return agent === undefined ? all : ofAgent(parse(Id, agent, '?agent'))
 }
 
 /** The pointer of a subscription keeps its hook, so that a repeated request finishes what a crash left half made. */
@@ -151,21 +163,31 @@ async function liveSubscription(relay: Relay, tenant: string, id: string): Promi
   return sub
 }
 
-/** Makes a subscription. The same request under the same id again gives the same answer. */
+/**
+ * Makes a subscription. The same request under the same id again gives the same answer, and finishes what a crash left
+ * half made. Nothing is stored before everything was judged, and no target before it is settled whose the id is.
+ */
 async function subscribe(relay: Relay, tenant: string, id: string, asked: SubscriptionRequest) {
   check(asked)
   const agent = await getAgent(relay.table, tenant, asked.agent)
   if (agent === undefined) throw invalidField('/agent', 'There is no such agent')
-  const targets = await targetsFor(relay, tenant, id, asked)
-  const sub = await save(relay, tenant, id, asked, targets)
+  await checkTargets(relay, tenant, asked)
+  const sub = await save(relay, tenant, id, asked)
+  const targets = await targetsFor(relay, sub, asked)
   const taskId = sub.taskId ?? asked.taskId
-  if (taskId !== undefined && !(await watchTask(relay, sub, taskId)))
-    throw new RouseError('limit_reached', { detail: 'This task has its full number of subscriptions.' })
+  if (taskId !== undefined && !(await watchTask(relay, sub, taskId))) {
+    await silence(relay, sub)
+    await forget(relay, sub)
+    throw full()
+  }
   const registration = await register(relay, sub, agent)
   if (taskId !== undefined || sub.scope === 'agent') await lookSoon(relay, sub)
   relay.log({ step: 'subscription.made', tenant, subscription: id, agent: agent.agent, task: taskId })
   return answer(relay, { ...sub, registration }, agent, targets)
 }
+
+const full = (): RouseError =>
+  new RouseError('limit_reached', { detail: 'This task has its full number of subscriptions.' })
 
 function check(asked: SubscriptionRequest): void {
   if (asked.scope === 'agent' && asked.taskId !== undefined)
@@ -174,22 +196,32 @@ function check(asked: SubscriptionRequest): void {
     throw invalidField('/targets', 'Expected a target, or a client whose inbox is kept')
 }
 
-const isInline = (target: string): boolean => target.startsWith('inline_')
+/** The targets named must be there, the addresses given inline must be allowed. */
+async function checkTargets(relay: Relay, tenant: string, asked: SubscriptionRequest): Promise<void> {
+  for (const [index, target] of asked.targets.entries()) {
+    const pointer = `/targets/${index}`
+    if (typeof target !== 'string') allowedUrl(relay, target.url, `${pointer}/url`)
+    // An inline target ends with its own subscription.
+    else if (isInline(target) || (await getTarget(relay.table, tenant, target)) === undefined)
+      throw invalidField(pointer, 'There is no such target')
+  }
+}
 
-/** The targets of a request: those named must be there, those given inline are made. */
-function targetsFor(relay: Relay, tenant: string, id: string, asked: SubscriptionRequest): Promise<Target[]> {
-  return Promise.all(
-    asked.targets.map(async (target, index) => {
-      const pointer = `/targets/${index}`
-      if (typeof target !== 'string') {
-        const name = `inline_${idOf('inline', tenant, id, index)}`
-        return saveTarget(relay, { tenant, target: name }, target, pointer)
-      }
-      const found = await getTarget(relay.table, tenant, target)
-      if (found === undefined) throw invalidField(pointer, 'There is no such target')
-      return found
-    }),
+/** Names of a request's targets. */
+const targetNames = (tenant: string, id: string, { targets }: SubscriptionRequest): string[] =>
+  targets.map((target, index) =>
+    typeof target === 'string' ? target : `inline_${idOf('inline', tenant, id, index)}`,
   )
+
+/** The targets of a subscription: those given inline are made. */
+function targetsFor(relay: Relay, sub: Subscription, asked: SubscriptionRequest): Promise<Target[]> {
+  const { tenant } = sub
+  const found = sub.targets.map(async (target, index) => {
+    const wish = asked.targets[index]
+    if (typeof wish === 'object') return saveTarget(relay, { tenant, target }, wish, `/targets/${index}`)
+    return getTarget(relay.table, tenant, target)
+  })
+  return Promise.all(found).then(targets => targets.filter(target => target !== undefined))
 }
 
 async function save(
@@ -197,7 +229,6 @@ async function save(
   tenant: string,
   id: string,
   asked: SubscriptionRequest,
-  targets: Target[],
 ): Promise<Subscription> {
   const { table } = relay
   const fresh = makeHook(relay.config.rootKeys, relay.random(16))
@@ -214,7 +245,7 @@ async function save(
     principal,
     scope,
     states: [...new Set(states)],
-    targets: targets.map(({ target }) => target),
+    targets: targetNames(tenant, id, asked),
     generation: 1,
     status: 'active',
     registration: { status: 'handed_out' },
@@ -237,7 +268,7 @@ async function save(
   if (!isLive(stands, now)) {
     // What the pointer names is over: it gives way to a new one.
     await unpoint(table, tenant, all, id)
-    return save(relay, tenant, id, asked, targets)
+    return save(relay, tenant, id, asked)
   }
   if (stands.asked === made.asked) return stands
   throw new RouseError('conflict', {
@@ -253,14 +284,15 @@ const fingerprint = ({ credentials: _, ...asked }: SubscriptionRequest): string 
 async function bind(relay: Relay, sub: Subscription, taskId: string) {
   if (sub.scope === 'agent')
     throw new RouseError('conflict', { detail: 'It covers every task of its agent.' })
+  // Looked at first, because a binding stays.
+  if (!(await hasRoom(relay, sub, taskId))) throw full()
   const bound = await bindSubscription(relay.table, sub.ref, taskId)
   if (bound === undefined) throw new RouseError('conflict', { detail: 'It is bound to another task.' })
-  if (!(await watchTask(relay, bound, taskId)))
-    throw new RouseError('limit_reached', { detail: 'This task has its full number of subscriptions.' })
+  if (!(await watchTask(relay, bound, taskId))) throw full()
   const agent = await getAgent(relay.table, sub.tenant, sub.agent)
   const registration = agent === undefined ? bound.registration : await register(relay, bound, agent)
   await lookSoon(relay, bound)
-  return shown({ ...bound, registration })
+  return shown(relay, { ...bound, registration })
 }
 
 async function answer(relay: Relay, sub: Subscription, agent: Agent, targets: Target[]) {
@@ -268,7 +300,7 @@ async function answer(relay: Relay, sub: Subscription, agent: Agent, targets: Ta
     ...shownTarget(target),
     ...(isInline(target.target) && { secret: (await openSecrets(relay, target))[0] }),
   }))
-  return { ...shown(sub), targets: await Promise.all(withSecrets), ...handedOut(relay, sub, agent) }
+  return { ...shown(relay, sub), targets: await Promise.all(withSecrets), ...handedOut(relay, sub, agent) }
 }
 
 const says: Record<Registration['status'], string> = {
@@ -279,16 +311,16 @@ const says: Record<Registration['status'], string> = {
 }
 
 /** What is shown of a subscription: never its hook or anything that could be pushed with. */
-const shown = ({ id, agent, scope, taskId, principal, states, client, targets, ...sub }: Subscription) => ({
-  id,
-  status: sub.status,
-  agent,
-  scope,
-  taskId,
-  principal,
-  states,
-  client,
-  targets,
+const shown = (relay: Relay, sub: Subscription) => ({
+  id: sub.id,
+  status: sub.status === 'active' && !isLive(sub, relay.now()) ? 'expired' : sub.status,
+  agent: sub.agent,
+  scope: sub.scope,
+  taskId: sub.taskId,
+  principal: sub.principal,
+  states: sub.states,
+  client: sub.client,
+  targets: sub.targets,
   agentTenant: sub.agentTenant,
   hasCredentials: sub.credentials !== undefined,
   registration: { ...sub.registration, says: says[sub.registration.status] },

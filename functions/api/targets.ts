@@ -10,7 +10,8 @@ import { list, point, unpoint } from '../../shared/store/directory.ts'
 import { getTarget, putTarget, removeTarget } from '../../shared/store/targets.ts'
 import { makeTarget, openSecrets } from '../../shared/targets.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { newPathId, onlyQuery, pathId, readBody, readPage } from './input.ts'
+import { readPage } from './cursor.ts'
+import { newPathId, onlyQuery, pathId, readBody } from './input.ts'
 
 /** A webhook: its address, and the caller's own secret if it has one. */
 export const TargetRequest = z.strictObject({
@@ -28,10 +29,13 @@ export function targets(relay: Relay): Hono<Env> {
     .put('/targets/:target', async c => {
       const tenant = tenantOf(c.get('caller'), 'write')
       const target = newPathId(c, 'target')
+      if (isInline(target) && (await getTarget(table, tenant, target)) === undefined)
+        throw invalidField('/target', 'Names that begin with inline_ are given here only')
       const made = await saveTarget(relay, { tenant, target }, await readBody(c, TargetRequest), '')
       return c.json({ ...shownTarget(made), secret: (await openSecrets(relay, made))[0] })
     })
     .get('/targets/:target', async c => {
+      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'read')
       const found = await getTarget(table, tenant, pathId(c, 'target'))
       if (found === undefined) throw new RouseError('not_found')
@@ -40,17 +44,20 @@ export function targets(relay: Relay): Hono<Env> {
     .get('/targets', async c => {
       onlyQuery(c, 'limit', 'after')
       const tenant = tenantOf(c.get('caller'), 'read')
-      const { limit, after } = readPage(c)
+      const { limit, after, cursor } = readPage(relay, c, tenant)
       const page = await list(table, tenant, targetsOf, limit, after)
       const found = await Promise.all(page.pointers.map(({ id }) => getTarget(table, tenant, id)))
-      return c.json({ targets: found.filter(one => one !== undefined).map(shownTarget), next: page.next })
+      return c.json({
+        targets: found.filter(one => one !== undefined).map(shownTarget),
+        next: cursor(page.next),
+      })
     })
     .delete('/targets/:target', async c => {
+      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
       const target = pathId(c, 'target')
       if ((await getTarget(table, tenant, target)) === undefined) throw new RouseError('not_found')
-      await removeTarget(table, tenant, target)
-      await unpoint(table, tenant, targetsOf, target)
+      await dropTarget(relay, tenant, target)
       return c.body(null, 204)
     })
 }
@@ -66,8 +73,11 @@ export const shownTarget = ({ target, url, generation, status, reason, createdAt
   createdAt,
 })
 
+/** Names of targets that were given inline in a subscription; they live and end with it. */
+export const isInline = (target: string): boolean => target.startsWith('inline_')
+
 /**
- * Makes or replaces a target. Putting the same again changes nothing.
+ * Makes or replaces a target. Putting the same again changes nothing, and of two who put the same at once both succeed.
  * @param at pointer in front of the request's fields
  */
 export async function saveTarget(
@@ -78,13 +88,34 @@ export async function saveTarget(
 ): Promise<Target> {
   const { table } = relay
   const url = allowedUrl(relay, asked.url, `${at}/url`)
+  const wish = { url, secret: asked.secret }
   const before = await getTarget(table, name.tenant, name.target)
-  if (before?.url === url && before.status === 'active' && asked.secret === undefined) return before
-  const made = await makeTarget(relay, name, { url, secret: asked.secret }, before)
+  const standing = await fulfilled(relay, before, wish)
+  if (standing !== undefined) return standing
+  const made = await makeTarget(relay, name, wish, before)
   await point(table, name.tenant, targetsOf, name.target, name.target)
-  if (!(await putTarget(table, made, before?.generation)))
-    throw new RouseError('conflict', { detail: 'The target was changed by somebody else; try again.' })
-  return made
+  if (await putTarget(table, made, before?.generation)) return made
+  const theirs = await fulfilled(relay, await getTarget(table, name.tenant, name.target), wish)
+  if (theirs !== undefined) return theirs
+  throw new RouseError('conflict', { detail: 'The target was changed by somebody else; try again.' })
+}
+
+/** Removes a target, then its place in the list. */
+export async function dropTarget(relay: Relay, tenant: string, target: string): Promise<void> {
+  await removeTarget(relay.table, tenant, target)
+  await unpoint(relay.table, tenant, targetsOf, target)
+}
+
+/** The target, if it is what is asked for already. */
+async function fulfilled(
+  relay: Relay,
+  target: Target | undefined,
+  wish: { url: string; secret: string | undefined },
+): Promise<Target | undefined> {
+  if (target?.url !== wish.url || target.status !== 'active') return undefined
+  if (wish.secret === undefined) return target
+  const [secret] = await openSecrets(relay, target)
+  return secret === wish.secret ? target : undefined
 }
 
 /** The normal form of an address that may be called; the refusal says no more than that it may not. */
@@ -93,15 +124,8 @@ export function allowedUrl(relay: Relay, url: string, pointer: string): string {
     return relay.net.check(url).href
   } catch (error) {
     if (!(error instanceof NetError)) throw error
-    const { code, detail } = new RouseError('address_not_allowed')
-    throw new RouseError(code, {
-      ...(detail !== undefined && { detail }),
-      fields: [
-        {
-          pointer,
-          detail: invalidField(pointer, 'Not an address that may be called').fields[0]?.detail ?? '',
-        },
-      ],
+    throw new RouseError('address_not_allowed', {
+      fields: [{ pointer, detail: 'Not an address that may be called' }],
     })
   }
 }

@@ -11,7 +11,8 @@ import { getSnapshot } from '../../shared/store/snapshots.ts'
 import { getWake, listFailed, listWakes, type Wakes } from '../../shared/store/wakes.ts'
 import { watchesOf } from '../../shared/store/watches.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { Id, idPattern, onlyQuery, parse, readPage, readWhole, TaskId } from './input.ts'
+import { type Page, readPage } from './cursor.ts'
+import { Id, idPattern, onlyQuery, parse, readWhole, TaskId } from './input.ts'
 
 /** Agents that are searched for a task that is asked for without its agent. */
 const agentsSearched = 100
@@ -39,14 +40,15 @@ export function tasks(relay: Relay): Hono<Env> {
     .get('/wakes', async c => {
       onlyQuery(c, 'task', 'agent', 'principal', 'state', 'limit', 'after')
       const tenant = tenantOf(c.get('caller'), 'read')
-      const { limit, after } = readPage(c)
-      const page =
+      const page = readPage(relay, c, tenant)
+      const { wakes, next } =
         c.req.query('state') === undefined
-          ? await wakesOfTask(relay, tenant, c, limit, after)
-          : await failedWakes(relay, tenant, c, limit, after)
-      return c.json({ wakes: page.wakes.map(shownWake), next: page.next })
+          ? await wakesOfTask(relay, tenant, c, page)
+          : await failedWakes(relay, tenant, c, page)
+      return c.json({ wakes: wakes.map(shownWake), next: page.cursor(next) })
     })
     .get('/wakes/:id', async c => {
+      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'read')
       const name = readWakeId(c.req.param('id'))
       const wake = name && (await getWake(table, name.subject, name.id))
@@ -68,13 +70,7 @@ function onlyOne(watches: Watch[], principal: string | undefined): Watch {
   return watch
 }
 
-async function wakesOfTask(
-  relay: Relay,
-  tenant: string,
-  c: Context,
-  limit: number,
-  after: string | undefined,
-): Promise<Wakes> {
+async function wakesOfTask(relay: Relay, tenant: string, c: Context, { limit, after }: Page): Promise<Wakes> {
   const task = parse(TaskId, c.req.query('task'), '?task')
   const agent = c.req.query('agent')
   const agents = agent === undefined ? await agentsOf(relay, tenant) : [parse(Id, agent, '?agent')]
@@ -88,16 +84,15 @@ async function agentsOf(relay: Relay, tenant: string): Promise<string[]> {
   return pointers.map(({ id }) => id)
 }
 
-async function failedWakes(
-  relay: Relay,
-  tenant: string,
-  c: Context,
-  limit: number,
-  after: string | undefined,
-): Promise<Wakes> {
+/** A tenant's failed wakes, whatever their tasks. */
+async function failedWakes(relay: Relay, tenant: string, c: Context, { limit, after }: Page): Promise<Wakes> {
+  onlyQuery(c, 'state', 'limit', 'after')
   if (c.req.query('state') !== 'failed') throw invalidField('?state', 'Expected failed')
   return listFailed(relay.table, tenant, limit, after)
 }
+
+/** A Lambda answers 6 MB at most, in which JSON stands as a string: its quotes may double it (Lambda quotas). */
+const mostShown = 2 * 1024 * 1024
 
 const seconds = (from: number, to: number): number => Math.max(0, Math.round((to - from) / 1000))
 
@@ -105,6 +100,8 @@ const seconds = (from: number, to: number): number => Math.max(0, Math.round((to
 function shownTask(relay: Relay, watch: Watch, snapshot: Snapshot | undefined) {
   const now = relay.now()
   const { agent, taskId, principal, contextId, state, rev } = watch
+  const body =
+    snapshot?.body !== undefined && Buffer.byteLength(snapshot.body) <= mostShown ? snapshot.body : undefined
   return {
     agent,
     taskId,
@@ -119,9 +116,9 @@ function shownTask(relay: Relay, watch: Watch, snapshot: Snapshot | undefined) {
     stale:
       watch.looked === 0 || watch.trouble !== undefined || (snapshot !== undefined && snapshot.rev < rev),
     trouble: watch.trouble && { code: watch.trouble, since: watch.troubleSince },
-    task: snapshot?.body === undefined ? null : JSON.parse(snapshot.body),
+    task: body === undefined ? null : JSON.parse(body),
     taskRev: snapshot?.rev ?? null,
-    tooLarge: snapshot !== undefined && snapshot.body === undefined,
+    tooLarge: snapshot !== undefined && body === undefined,
   }
 }
 

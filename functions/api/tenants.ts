@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { invalidField, RouseError } from '../../shared/errors.ts'
 import { idOf, sha256Hex } from '../../shared/hash.ts'
-import type { ApiKey } from '../../shared/model.ts'
+import type { ApiKey, Tenant } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import {
   getApiKey,
@@ -15,15 +15,16 @@ import {
 } from '../../shared/store/access.ts'
 import { follow, list, point, unpoint } from '../../shared/store/directory.ts'
 import { type Caller, type Env, operatorOnly, tenantOf } from './auth.ts'
-import { Id, newPathId, onlyQuery, pathId, readBody, readPage } from './input.ts'
+import { readPage } from './cursor.ts'
+import { Id, idPattern, newPathId, onlyQuery, pathId, readBody, Text } from './input.ts'
 
-const TenantRequest = z.strictObject({ label: z.string().max(200).optional() })
+const TenantRequest = z.strictObject({ label: Text.max(200).optional() })
 
 const KeyRequest = z.strictObject({
   /** The operator says for whom; a tenant's admin makes keys for its own tenant. */
   tenant: Id.optional(),
   scopes: z.array(z.enum(['admin', 'write', 'read'])).min(1),
-  label: z.string().max(200).optional(),
+  label: Text.max(200).optional(),
 })
 
 const keys = { kind: 'keys' } as const
@@ -40,13 +41,15 @@ export function tenants(relay: Relay): Hono<Env> {
         ...(label !== undefined && { label }),
         createdAt: relay.now(),
       })
-      return c.json(kept)
+      return c.json(shownTenant(kept))
     })
     .get('/tenants/:tenant', async c => {
+      onlyQuery(c)
       operatorOnly(c.get('caller'))
-      return c.json(await tenantFor(relay, pathId(c, 'tenant')))
+      return c.json(shownTenant(await tenantFor(relay, pathId(c, 'tenant'))))
     })
     .delete('/tenants/:tenant', async c => {
+      onlyQuery(c)
       operatorOnly(c.get('caller'))
       const { tenant } = await tenantFor(relay, pathId(c, 'tenant'))
       const { pointers } = await list(table, tenant, keys, 1)
@@ -56,8 +59,9 @@ export function tenants(relay: Relay): Hono<Env> {
       return c.body(null, 204)
     })
     .post('/keys', async c => {
+      managesKeys(c.get('caller'))
       const { tenant: named, scopes, label } = await readBody(c, KeyRequest)
-      const tenant = await tenantNamed(relay, c.get('caller'), named)
+      const tenant = await tenantNamed(relay, c.get('caller'), named, '/tenant')
       const key = `rk_${Buffer.from(relay.random(32)).toString('base64url')}`
       const hash = sha256Hex(key)
       const made: ApiKey = {
@@ -73,15 +77,15 @@ export function tenants(relay: Relay): Hono<Env> {
     })
     .get('/keys', async c => {
       onlyQuery(c, 'tenant', 'limit', 'after')
-      const tenant = await tenantNamed(relay, c.get('caller'), c.req.query('tenant'))
-      const { limit, after } = readPage(c)
+      const tenant = await tenantNamed(relay, c.get('caller'), c.req.query('tenant'), '?tenant')
+      const { limit, after, cursor } = readPage(relay, c, tenant)
       const page = await list(table, tenant, keys, limit, after)
       const found = await Promise.all(page.pointers.map(({ ref }) => getApiKey(table, ref)))
-      return c.json({ keys: found.filter(key => key !== undefined).map(shown), next: page.next })
+      return c.json({ keys: found.filter(key => key !== undefined).map(shown), next: cursor(page.next) })
     })
     .delete('/keys/:id', async c => {
       onlyQuery(c, 'tenant')
-      const tenant = await tenantNamed(relay, c.get('caller'), c.req.query('tenant'))
+      const tenant = await tenantNamed(relay, c.get('caller'), c.req.query('tenant'), '?tenant')
       const id = pathId(c, 'id')
       const hash = await follow(table, tenant, keys, id)
       if (hash === undefined) throw new RouseError('not_found')
@@ -94,16 +98,31 @@ export function tenants(relay: Relay): Hono<Env> {
 /** What is shown of a key: never its hash. */
 const shown = ({ id, tenant, scopes, label, createdAt }: ApiKey) => ({ id, tenant, scopes, label, createdAt })
 
-async function tenantFor(relay: Relay, name: string) {
-  const tenant = await getTenant(relay.table, name)
+const shownTenant = ({ tenant, label, createdAt }: Tenant) => ({ tenant, label, createdAt })
+
+async function tenantFor(relay: Relay, name: string): Promise<Tenant> {
+  const tenant = idPattern.test(name) ? await getTenant(relay.table, name) : undefined
   if (tenant === undefined) throw new RouseError('not_found')
   return tenant
 }
 
-/** Whose keys a request is about: the operator names the tenant, an admin has its own. */
-async function tenantNamed(relay: Relay, caller: Caller, named: string | undefined): Promise<string> {
+/** @throws RouseError `forbidden` for anybody but the operator and a tenant's admin */
+function managesKeys(caller: Caller): void {
+  if (caller.kind === 'tenant') tenantOf(caller, 'admin')
+}
+
+/**
+ * Whose keys a request is about: the operator names the tenant, an admin has its own.
+ * @param pointer where the request names it
+ */
+async function tenantNamed(
+  relay: Relay,
+  caller: Caller,
+  named: string | undefined,
+  pointer: string,
+): Promise<string> {
   if (caller.kind === 'operator') {
-    if (named === undefined) throw invalidField('/tenant', 'The operator must name the tenant')
+    if (named === undefined) throw invalidField(pointer, 'The operator must name the tenant')
     return (await tenantFor(relay, named)).tenant
   }
   const own = tenantOf(caller, 'admin')

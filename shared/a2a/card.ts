@@ -4,7 +4,7 @@ import { type Net, NetError } from '../net.ts'
 import { isRecord, parseBody } from './read.ts'
 
 /** One way to call an agent, as its card says it; `binding` and `version` may be ones that Rouse does not speak. */
-export type Interface = { url: string; binding: string; version: string; tenant?: string }
+type Interface = { url: string; binding: string; version: string; tenant?: string }
 
 /** What Rouse needs of a card. */
 export type Card = {

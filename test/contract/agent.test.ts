@@ -9,6 +9,7 @@ import { getTask, listTasks } from '../../shared/a2a/client.ts'
 import { registerConfig, removeConfig } from '../../shared/a2a/configs.ts'
 import type { Endpoint } from '../../shared/a2a/endpoint.ts'
 import { parseBody, readPush } from '../../shared/a2a/read.ts'
+import type { NetRequest } from '../../shared/net.ts'
 import { loopbackNet as net } from '../support/net.ts'
 import { startReceiver } from '../support/receiver.ts'
 
@@ -211,6 +212,16 @@ describe('scripts', async () => {
       ok: true,
       tasks: [{ id: taskId, state: 'working' }],
     })
+  })
+})
+
+test('told to be silent, it never answers', async () => {
+  const hasty = { ...net, request: (ask: NetRequest) => net.request({ ...ask, timeoutMs: 300 }) }
+  const endpoint = await endpointOf(agent.cardUrl())
+  agent.lie('silence')
+  expect(await getTask(hasty, endpoint, 't-1', 0)).toMatchObject({
+    trouble: 'unreachable',
+    detail: expect.stringContaining('longer than'),
   })
 })
 

@@ -39,6 +39,10 @@ const fail =
 
 const json = (value: unknown, status = 200): Answer => ({ status, body: JSON.stringify(value) })
 
+/** A task that carries lists within lists. */
+const nested = (depth: number): string =>
+  JSON.stringify(task).replace('{', `{"artifacts":${'['.repeat(depth)}${']'.repeat(depth)},`)
+
 describe('what is asked', () => {
   const asked = async (endpoint: Endpoint, taskId = 't-1') => {
     await look(endpoint, taskId)
@@ -123,6 +127,12 @@ describe('what is answered', () => {
     ['1.0 over HTTP+JSON', rest, json(task), task],
     ['0.3 over HTTP+JSON', { ...rest, ...old }, json(task), task],
     ['an id of null', rpc, json({ jsonrpc: '2.0', id: null, result: task }), task],
+    [
+      'one with names of an error',
+      rest,
+      json({ ...task, code: 7, message: 'Hm' }),
+      { ...task, code: 7, message: 'Hm' },
+    ],
     ['an error that is null', rpc, json({ jsonrpc: '2.0', error: null, result: task }), task],
   ])('%s is the task', async (_name, endpoint, answer, raw) => {
     agent.answer(answer)
@@ -251,13 +261,18 @@ describe('what is answered', () => {
         { trouble: 'unreadable' },
       ],
       ['a result of null', rpc, reply(null), { trouble: 'unreadable' }],
-      ['a body nested without end', rest, { body: '['.repeat(100_000) }, { trouble: 'unreadable' }],
+      ['a body nested without end', rest, { body: nested(1000) }, { trouble: 'unreadable' }],
       ['another 4xx', rest, json({ message: 'Tea only' }, 418), { trouble: 'failed', detail: 'Tea only' }],
     ],
   )('%s is told apart', async (_name, endpoint, answer, trouble) => {
     agent.answer(answer)
     const looked = await look(endpoint)
     expect(looked).toMatchObject({ ok: false, ...(trouble as object) })
+  })
+
+  test('an artifact may be a deep tree', async () => {
+    agent.answer({ body: nested(400) })
+    expect(await look(rest)).toMatchObject({ ok: true })
   })
 
   test('case 142: an answer that inflates without end stops at the limit', async () => {

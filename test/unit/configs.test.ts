@@ -139,6 +139,9 @@ describe('a registration', () => {
     expect(await register(rpc)).toEqual({ status: 'registered' })
     agent.answer(agentOf({ [create]: { result: {} } }))
     expect(await register(rpc)).toMatchObject({ status: 'failed' })
+    const error = { code: -32603, message: 'Busy' }
+    agent.answer(agentOf({ [create]: { result: kept }, [list]: { error } }))
+    expect(await register(rpc)).toEqual({ status: 'failed', detail: 'Busy' })
   })
 
   test('is unsupported where the agent says so, in any binding', async () => {
@@ -158,6 +161,10 @@ describe('a registration', () => {
       detail: 'Refused … with … and …; path hooks/… no field "x"',
     })
     expect(agent.requests).toHaveLength(1)
+    expect(await register({ ...rpc, ...old })).toMatchObject({ status: 'failed' })
+    agent.answer(agentOf({ [set]: { error: { code: -32602, message } } }))
+    await register({ ...rpc, ...old })
+    expect(agent.requests).toHaveLength(3)
   })
 })
 

@@ -160,6 +160,16 @@ judged('choosing among published keys', [
       ],
     ),
   ),
+  ...[['EdDSA'], ['Ed25519']].flatMap(algorithms =>
+    ['EdDSA', 'Ed25519'].map(
+      (alg): Row => [
+        23,
+        `header ${alg} passes where ${algorithms} is registered`,
+        { jwt: jwtOf({}, { alg }, ed), published: [ed.jwk], rule: { ...rule, algorithms } },
+        'accepted',
+      ],
+    ),
+  ),
   [
     23,
     'Ed448 is refused',
@@ -257,6 +267,7 @@ judged('headers and shapes', [
   [47, 'four parts', { jwt: `${jwtOf()}.AAAA` }, 'jwt_malformed'],
   [47, 'a leading blank is a second blank of the scheme', { jwt: ` ${jwtOf()}` }, 'accepted'],
   [47, 'a trailing equals sign', { jwt: `${jwtOf()}=` }, 'jwt_malformed'],
+  [47, 'a padded header that its signer signed so', () => ({ jwt: paddedHeader() }), 'jwt_malformed'],
   [47, 'a newline inside', { jwt: jwtOf().replace('.', '\n.') }, 'authorization_malformed'],
   [
     47,
@@ -291,6 +302,12 @@ judged('headers and shapes', [
   [48, 'of two iat the last counts: fresh', { jwt: claimsText(`"iat":1,"iat":${now}`) }, 'accepted'],
   [48, 'of two iat the last counts: old', { jwt: claimsText(`"iat":${now},"iat":1`) }, 'too_old'],
 ])
+
+/** The padding that base64url in a JWS must not have (RFC 7515 section 2), under a right signature. */
+function paddedHeader(): string {
+  const input = `${encode('{"alg":"RS256","kid":"k1" }')}=.${encode(JSON.stringify(claimsOf()))}`
+  return `${input}.${encode(signatureOf('RS256', k1.privateKey, input))}`
+}
 
 /** A signed JWT whose times are given as JSON text, for what JSON.stringify would not write. */
 function claimsText(times: string): string {

@@ -1,6 +1,5 @@
 // Which proofs suffice, alone and together; what is asked for, handed up and recorded.
 import { expect, test } from 'vitest'
-import { credentialsOf } from '../../shared/authorization.ts'
 import { explain } from '../../shared/reasons.ts'
 import { verifyPush } from '../../shared/verify.ts'
 import {
@@ -11,7 +10,6 @@ import {
   k1,
   keysFrom,
   now,
-  outcome,
   type Push,
   present,
   rule,
@@ -153,16 +151,6 @@ judged('tokens and credentials', [
   [70, 'an agent that cannot send its scheme arrives without proof', sent({}, basic), 'no_proof'],
   [70, 'ApiKey is no scheme of ours', sent({ authorization: 'ApiKey x' }, basic), 'scheme_unsupported'],
 ])
-
-test('case 69: what is handed out for Basic is what is believed', async () => {
-  const credentials = credentialsOf('Basic', secret)
-  const push = sent({ authorization: `Basic ${credentials}` }, basic)
-  expect(outcome((await present({ ...push, expected: { credentials: [credentials] } })).proof)).toBe(
-    'accepted',
-  )
-  expect(Buffer.from(credentials, 'base64').toString()).toBe(`rouse:${secret}`)
-  expect(credentialsOf('Bearer', secret)).toBe(secret)
-})
 
 test.each<[string, Push]>([
   ['a wrong token', jwtWith({ [x]: 'no' })],

@@ -13,7 +13,7 @@ import { isTerminal, type TaskState } from '../../../shared/a2a/task.ts'
 import type { Pushes } from './pushes.ts'
 
 /** How a step is taken: what the agent says, and whether it pushes (unless said otherwise, it does). */
-export type Move = { text?: string; push?: boolean }
+type Move = { text?: string; push?: boolean }
 
 export type Stage = {
   executor: AgentExecutor

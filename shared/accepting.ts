@@ -1,0 +1,120 @@
+// Accepts a genuine push: the record first, which marks it as seen and is the work that is pending; then the message. Only receive uses it.
+import { isNews, type PushReading } from './a2a/task.ts'
+import { rates } from './limits.ts'
+import type { Known } from './memory.ts'
+import { noticeTimerMs, windowMs } from './policy.ts'
+import { sendLook } from './queue.ts'
+import type { Rates } from './rates.ts'
+import type { Relay } from './relay.ts'
+import { agentGroup } from './store/keys.ts'
+import { acceptNotice, timeNotice } from './store/notices.ts'
+import type { Proof } from './verify.ts'
+
+export type Accepted = 'accepted' | 'duplicate' | 'unavailable'
+
+/** A push that was proven, and names a task. */
+export type Genuine = { proof: Proof & { ok: true }; push: PushReading & { taskId: string } }
+
+/** Until when a flood's last delayed look covers what comes, by task. */
+export type Floods = Map<string, number>
+
+/** Ids that may stand in logs. */
+export const idsOf = ({ sub }: Known) => ({ tenant: sub.tenant, agent: sub.agent, subscription: sub.id })
+
+/**
+ * Accepts a push unless one like it was accepted. With the table away the queue alone has to do: a copy may then cost
+ * one look more. With both away the sender shall come again.
+ */
+export async function accept(
+  relay: Relay,
+  now: number,
+  known: Known,
+  { proof, push }: Genuine,
+): Promise<Accepted> {
+  const { sub } = known
+  const { taskId, state } = push
+  const key = proof.replay
+  const group = agentGroup(sub.tenant, sub.agent)
+  const named = { ...idsOf(known), task: taskId, notice: key }
+  // A timer costs writes: only where the loss would hurt and nothing else would notice.
+  const timer = isNews(state) || sub.taskId === undefined
+  const body = { sub: sub.ref, taskId, at: now, ...(state !== undefined && { state }) }
+  let stored = true
+  try {
+    const notice = { ...body, key, group, seenUntil: proof.seenUntil }
+    const isNew = await acceptNotice(relay.table, notice, timer ? now + noticeTimerMs : undefined)
+    if (!isNew) return 'duplicate'
+    relay.log({ step: 'notice.stored', ...named, state, by: proof.by, digest: proof.digest })
+  } catch (error) {
+    stored = false
+    relay.log({ step: 'notice.not_stored', level: 'error', ...named, error })
+  }
+  try {
+    const pointer = stored ? { notice: key, timer } : {}
+    await sendLook(relay.queues, group, { v: 1, kind: 'notice', ...body, ...pointer })
+    relay.log({ step: 'notice.queued', ...named })
+    return 'accepted'
+  } catch (error) {
+    relay.log({ step: 'notice.not_queued', level: 'error', ...named, error })
+    if (!stored) return 'unavailable'
+    if (!timer) await keepTimed(relay, key, now)
+    return 'accepted'
+  }
+}
+
+/** The message could not be sent: the record gets a timer, and if that fails too, the task's own floor brings the look. */
+async function keepTimed(relay: Relay, key: string, now: number): Promise<void> {
+  try {
+    await timeNotice(relay.table, key, now + noticeTimerMs)
+  } catch (error) {
+    relay.log({ step: 'notice.not_timed', level: 'error', notice: key, error })
+  }
+}
+
+/** Whether authentic pushes come faster than they could tell anything. News of one task is counted apart from its noise. */
+export function isFlood(counted: Rates, now: number, { sub }: Known, { push }: Genuine): boolean {
+  const task = `${sub.ref} ${isNews(push.state) ? 'news' : 'noise'} ${push.taskId}`
+  return ![
+    counted.take(`task ${task}`, rates.task, now),
+    counted.take(`hook ${sub.ref}`, rates.hook, now),
+    counted.take(`agent ${sub.tenant} ${sub.agent}`, rates.agent, now),
+    counted.take(`tenant ${sub.tenant}`, rates.tenant, now),
+  ].every(Boolean)
+}
+
+/** Tasks whose floods are remembered. */
+const floodsKept = 10_000
+
+/**
+ * Takes a push of a flood: no record, and one delayed look a window, which starts late enough to see whatever all the
+ * pushes until then could tell.
+ */
+export async function ride(
+  relay: Relay,
+  now: number,
+  known: Known,
+  { push }: Genuine,
+  floods: Floods,
+): Promise<Accepted> {
+  const { sub } = known
+  const { taskId, state } = push
+  const name = `${sub.ref} ${taskId}`
+  if (now < (floods.get(name) ?? 0)) return 'accepted'
+  try {
+    const group = agentGroup(sub.tenant, sub.agent)
+    const at = now + windowMs
+    await sendLook(
+      relay.queues,
+      group,
+      { v: 1, kind: 'notice', sub: sub.ref, taskId, at, ...(state !== undefined && { state }) },
+      2 * windowMs,
+    )
+  } catch (error) {
+    relay.log({ step: 'notice.not_queued', level: 'error', ...idsOf(known), task: taskId, error })
+    return 'unavailable'
+  }
+  if (floods.size >= floodsKept) floods.clear()
+  floods.set(name, now + windowMs)
+  relay.log({ step: 'push.flood', ...idsOf(known), task: taskId })
+  return 'accepted'
+}

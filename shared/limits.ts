@@ -1,0 +1,20 @@
+// All stated limits in one table; the README repeats it. Pure.
+import type { Rate } from './rates.ts'
+
+/**
+ * Rates of the receive door, each counted by every instance for itself. Beyond those of authentic pushes nothing is
+ * refused: the push is answered 202, and one delayed look a second tells what it would have told.
+ */
+export const rates = {
+  task: { perSecond: 20, burst: 60 },
+  hook: { perSecond: 100, burst: 300 },
+  agent: { perSecond: 500, burst: 1500 },
+  tenant: { perSecond: 1000, burst: 3000 },
+  /** Refused pushes of one address to one hook, beyond which it is answered 429 unread. */
+  refused: { perSecond: 5, burst: 50 },
+} as const satisfies Record<string, Rate>
+
+/** What a tenant may have. */
+export const tenantLimits = { agents: 1000, subscriptions: 1_000_000, targets: 10_000 } as const
+
+export type Counted = keyof typeof tenantLimits

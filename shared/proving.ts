@@ -1,0 +1,39 @@
+// Proves a push against what is known of its hook. Only receive uses it.
+import { hookSecrets, hookUrl } from './issued.ts'
+import type { KeySets } from './keysets.ts'
+import type { Known, Memory } from './memory.ts'
+import type { Relay } from './relay.ts'
+import { type Presented, type Proof, verifyPush } from './verify.ts'
+
+/** A remembered subscription that is older is read again before a push is refused by it. */
+const refusalFreshMs = 5000
+
+/** What proving needs besides the push itself; `now` is the one clock reading of the request. */
+export type Court = { relay: Relay; memory: Memory; keySets: KeySets; now: number }
+
+/** Verifies by what is remembered and, before refusing by something old, once more by what is true now. */
+export async function prove(court: Court, push: Presented, known: Known): Promise<Proof> {
+  const proof = await proveBy(court, push, known)
+  if (proof.ok || court.now - known.at <= refusalFreshMs) return proof
+  const fresh = await court.memory.find(court.relay.table, known.sub.ref, refusalFreshMs)
+  return fresh === undefined ? proof : proveBy(court, push, fresh)
+}
+
+function proveBy(court: Court, push: Presented, { sub, agent }: Known): Promise<Proof> {
+  const { relay, keySets, now } = court
+  const { verification } = agent
+  const secrets = hookSecrets(relay, sub)
+  const expected = {
+    hook: sub.hook,
+    hookUrl: hookUrl(relay, sub.hook),
+    tokens: [secrets.token],
+    credentials: [verification.authorization === 'Basic' ? secrets.basic : secrets.bearer],
+    verification,
+  }
+  return verifyPush(
+    push,
+    expected,
+    (rule, kid, alg, tried) => keySets.keysFor(agent, rule.jwksUrl, { kid, alg, tried }),
+    now,
+  )
+}

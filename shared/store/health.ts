@@ -1,0 +1,58 @@
+// Keeps what an agent's pushes came to, as rough counts: each instance adds up its own now and then.
+import type { Reason } from '../reasons.ts'
+import { agentHealthKey } from './keys.ts'
+import { get, type Table, update } from './table.ts'
+
+/** What one instance saw since it last told. Times are ms since 1970. */
+export type Counts = {
+  accepted: number
+  duplicate: number
+  unexpected: number
+  refused: Partial<Record<Reason, number>>
+  lastAccepted?: number
+  recent: { at: number; reason: Reason }[]
+}
+
+type Stored = Record<string, number> & { lastAccepted?: number; recent?: Counts['recent'] }
+
+const refusedPrefix = 'refused_'
+
+/** Adds an instance's counts. Of two instances that tell at once, the recent reasons of one are kept. */
+export function addCounts(table: Table, tenant: string, agent: string, counts: Counts) {
+  const added: Record<string, number> = {
+    accepted: counts.accepted,
+    duplicate: counts.duplicate,
+    unexpected: counts.unexpected,
+  }
+  for (const [reason, count] of Object.entries(counts.refused)) added[`${refusedPrefix}${reason}`] = count
+  const set = [
+    ...(counts.lastAccepted === undefined ? [] : ['#lastAccepted = :lastAccepted']),
+    ...(counts.recent.length === 0 ? [] : ['#recent = :recent']),
+  ]
+  return update(
+    table,
+    agentHealthKey(tenant, agent),
+    [
+      set.length === 0 ? '' : `SET ${set.join(', ')} `,
+      `ADD ${Object.keys(added)
+        .map(name => `#${name} :${name}`)
+        .join(', ')}`,
+    ].join(''),
+    { ...added, lastAccepted: counts.lastAccepted, recent: counts.recent },
+  )
+}
+
+export async function getCounts(table: Table, tenant: string, agent: string): Promise<Counts> {
+  const stored = (await get<Stored>(table, agentHealthKey(tenant, agent))) ?? {}
+  const refused = Object.entries(stored)
+    .filter(([name]) => name.startsWith(refusedPrefix))
+    .map(([name, count]) => [name.slice(refusedPrefix.length), count])
+  return {
+    accepted: stored.accepted ?? 0,
+    duplicate: stored.duplicate ?? 0,
+    unexpected: stored.unexpected ?? 0,
+    refused: Object.fromEntries(refused),
+    ...(stored.lastAccepted !== undefined && { lastAccepted: stored.lastAccepted }),
+    recent: stored.recent ?? [],
+  }
+}
