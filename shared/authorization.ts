@@ -20,9 +20,9 @@ export function readAuthorization(
   return { ok: true, credentials }
 }
 
-/** True if a presented secret is one of those handed out. An empty one never is. */
+/** True if a presented secret is one of those handed out. An empty one never is, on either side. */
 export const isOneOf = (presented: string, handedOut: readonly string[]): boolean =>
-  presented !== '' && handedOut.some(secret => secret !== '' && sameSecret(presented, secret))
+  handedOut.some(secret => secret !== '' && sameSecret(presented, secret))
 
 /**
  * True if Basic credentials carry the user and password of some that were handed out (RFC 7617).

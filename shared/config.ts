@@ -71,6 +71,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
   if (!isLevel(level)) faults.push('LOG_LEVEL is none of debug, info, error')
   const dueShards = Number(read('DUE_SHARDS'))
   if (!Number.isInteger(dueShards) || dueShards < 1) faults.push('DUE_SHARDS is no positive whole number')
+  const publicOrigin = origin('PUBLIC_ORIGIN')
+  const hookOrigin = origin('HOOK_ORIGIN')
   const config: Config = {
     region: env.AWS_REGION ?? 'us-east-1',
     credentials: {
@@ -83,14 +85,15 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     tableName: read('TABLE_NAME'),
     lookQueueUrl: read('LOOK_QUEUE_URL'),
     deliverQueueUrl: read('DELIVER_QUEUE_URL'),
-    publicOrigin: origin('PUBLIC_ORIGIN'),
-    hookOrigin: origin('HOOK_ORIGIN'),
+    publicOrigin,
+    hookOrigin,
     rootKeys: readRootKeys(read('ROOT_KEYS'), faults),
     operatorKeySha256: read('OPERATOR_KEY_SHA256').toLowerCase() || undefined,
     net: {
       allowHttp: read('ALLOW_HTTP') === 'true',
       allowAddresses: list('ALLOW_ADDRESSES'),
       allowPorts: read('ALLOW_PORTS') === '*' ? '*' : list('ALLOW_PORTS').map(Number),
+      ownOrigins: [publicOrigin, hookOrigin],
     },
     dueShards,
     logLevel: isLevel(level) ? level : 'info',

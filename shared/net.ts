@@ -14,6 +14,8 @@ export type NetRules = {
   /** CIDRs that may be called although they are private, e.g. `127.0.0.0/8` on a laptop. */
   allowAddresses: string[]
   allowPorts: number[] | '*'
+  /** Our own origins: whoever could make us call ourselves could make us do it for ever. */
+  ownOrigins?: readonly string[]
 }
 
 export type NetRequest = {
@@ -92,6 +94,7 @@ function judgeUrl(text: string, rules: NetRules, allowed: readonly Range[]): URL
   url.hash = ''
   if (url.protocol !== 'https:' && !(rules.allowHttp && url.protocol === 'http:'))
     throw refused(rules.allowHttp ? 'The URL is neither https nor http' : 'The URL is not https')
+  if (rules.ownOrigins?.includes(url.origin)) throw refused('The URL is one of our own')
   if (url.username !== '' || url.password !== '') throw refused('The URL holds credentials')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   if (port === 0 || !(rules.allowPorts === '*' || rules.allowPorts.includes(port)))
@@ -201,7 +204,7 @@ function call({ url, request, headers, pinned, seen }: Call, signal: AbortSignal
     host,
     port: url.port,
     path: url.pathname + url.search,
-    headers: { ...headers, host: url.host },
+    headers,
     lookup: pinned,
     // A far host must not lose its first address after Node's 250 ms when the next one leads nowhere.
     autoSelectFamilyAttemptTimeout: 1000,

@@ -36,5 +36,7 @@ const table = {
 /** Stable codes: they are counted, logged and shown to the agent's owner. */
 export type Reason = keyof typeof table
 
-/** What a reason means, for the agent's owner. */
-export const explain = (reason: Reason): string => table[reason]
+/** What a reason means, for the agent's owner; undefined for a code that is none. */
+export const explain = (reason: string): string | undefined => (isReason(reason) ? table[reason] : undefined)
+
+const isReason = (reason: string): reason is Reason => Object.hasOwn(table, reason)

@@ -58,14 +58,19 @@ async function sweep(relay: Relay, sub: Subscription): Promise<void> {
 /** Queues a look for every task that is not known in the state the agent lists; undefined when it cannot list. */
 async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promise<number | undefined> {
   const endpoint = await endpointFor(relay, agent, [sub])
-  const since = new Date((sub.sweptAt ?? sub.createdAt) - overlapMs).toISOString()
+  const since = (sub.sweptAt ?? sub.createdAt) - overlapMs
   let pageToken: string | undefined
   let looks = 0
   for (let page = 0; page < pagesAtMost; page++) {
-    const asked = { statusTimestampAfter: since, ...(pageToken !== undefined && { pageToken }) }
+    const asked = {
+      statusTimestampAfter: new Date(since).toISOString(),
+      ...(pageToken !== undefined && { pageToken }),
+    }
     const listed = await listTasks(relay.net, endpoint, asked, relay.now())
     if (!listed.ok) return undefined
-    for (const task of listed.tasks) if (await watchListed(relay, sub, task.id, task.state)) looks += 1
+    // Not every agent heeds the filter; a task from before is nobody's news.
+    const recent = listed.tasks.filter(({ timestamp = '' }) => !(Date.parse(timestamp) < since))
+    for (const task of recent) if (await watchListed(relay, sub, task.id, task.state)) looks += 1
     pageToken = listed.next
     if (pageToken === undefined) break
   }

@@ -10,6 +10,8 @@ type Rule = {
   breaks: (source: Source, all: readonly Source[]) => string[]
   /** Files that break the rule and are caught, by path, each with its text. */
   caught: Record<string, string>
+  /** Another file that must stand there for them to break it. */
+  beside?: Record<string, string>
 }
 
 const product = readSources('functions', 'shared', 'infra')
@@ -23,11 +25,20 @@ const actsNot = ({ from, names }: Import): boolean => {
 const inside = (path: string, places: readonly string[]): boolean =>
   places.some(place => (place.endsWith('/') ? path.startsWith(place) : path === place))
 
-const imports = (wrong: (found: Import, source: Source) => boolean) => (source: Source) =>
-  source.imports.filter(found => wrong(found, source)).map(found => `imports ${found.from}`)
+const imports =
+  (wrong: (found: Import, source: Source, all: readonly Source[]) => boolean): Rule['breaks'] =>
+  (source, all) =>
+    source.imports.filter(found => wrong(found, source, all)).map(found => `imports ${found.from}`)
 
-const ours = (wrong: (to: string, from: string, found: Import) => boolean) =>
-  imports((found, source) => found.ours && wrong(found.from, source.path, found))
+const ours = (wrong: (to: string, from: string, all: readonly Source[]) => boolean): Rule['breaks'] =>
+  imports((found, source, all) => found.ours && wrong(found.from, source.path, all))
+
+/** What doors have in common: how Lambda calls them. */
+const shape = ['functions/lambda.ts', 'functions/request.ts']
+
+/** How many doors and rooms import a file of ours. */
+const importers = (all: readonly Source[], path: string): number =>
+  all.filter(({ imports: found }) => found.some(({ from }) => from === path)).length
 
 /** From the first matching place: what files there may import of ours. */
 const layers: [place: string, mayImport: string[]][] = [
@@ -116,12 +127,24 @@ const rules: Rule[] = [
     caught: { 'functions/look.ts': "import { handler } from './receive.ts'" },
   },
   {
-    name: 'a door outside the API shares with other doors the shape of Lambda only',
+    name: 'doors share the shape of Lambda, and any other file beside a door serves that door alone',
     breaks: ours(
-      (to, from) =>
-        inside(from, ['functions/']) !== inside(from, ['functions/api/']) &&
+      (to, from, all) =>
+        inside(from, ['functions/']) &&
         inside(to, ['functions/']) &&
-        to !== 'functions/lambda.ts',
+        !inside(to, ['functions/api/', ...shape]) &&
+        (inside(from, ['functions/api/']) || importers(all, to) > 1),
+    ),
+    caught: {
+      'functions/api/app.ts': "import { sweep } from '../sweep.ts'",
+      'functions/tick.ts': "import { sweep } from './sweep.ts'",
+    },
+    beside: { 'functions/look.ts': "import { sweep } from './sweep.ts'" },
+  },
+  {
+    name: 'what belongs to the API stays with the API',
+    breaks: ours(
+      (to, from) => inside(to, ['functions/api/']) && !inside(from, ['functions/api/', 'infra/local/']),
     ),
     caught: { 'functions/tick.ts': "import { page } from './api/page.ts'" },
   },
@@ -132,9 +155,12 @@ const rules: Rule[] = [
   },
   {
     name: 'a pure room imports nothing that acts',
-    breaks: source =>
+    breaks: (source, all) =>
       inside(source.path, ['functions/', 'shared/']) && (isPure(source.path) || saysPure(source))
-        ? imports(found => !found.typeOnly && !(found.ours ? isPure(found.from) : actsNot(found)))(source)
+        ? imports(found => !found.typeOnly && !(found.ours ? isPure(found.from) : actsNot(found)))(
+            source,
+            all,
+          )
         : [],
     caught: { 'shared/verify.ts': "import { createNet } from './net.ts'" },
   },
@@ -266,7 +292,7 @@ const rules: Rule[] = [
   },
 ]
 
-describe.each(rules)('$name', ({ breaks, caught }) => {
+describe.each(rules)('$name', ({ breaks, caught, beside = {} }) => {
   test('every file keeps it', () => {
     expect(product.flatMap(source => breaks(source, product).map(what => `${source.path}: ${what}`))).toEqual(
       [],
@@ -275,7 +301,8 @@ describe.each(rules)('$name', ({ breaks, caught }) => {
 
   test.each(Object.entries(caught))('%s is caught when it breaks it', (path, text) => {
     const culprit = sourceOf(path, text)
-    const all = [...product.filter(source => source.path !== path), culprit]
+    const others = Object.entries(beside).map(entry => sourceOf(...entry))
+    const all = [...product.filter(source => source.path !== path), ...others, culprit]
     expect(breaks(culprit, all)).not.toEqual([])
   })
 })

@@ -6,6 +6,7 @@ import { type HttpHandler, type HttpResult, onLambda } from '../lambda.ts'
 import { type HttpRequest, readRequest } from '../request.ts'
 import { agents } from './agents.ts'
 import { authenticate, type Env } from './auth.ts'
+import { health } from './health.ts'
 import { pages } from './pages.ts'
 import { answerProblem } from './problem.ts'
 import { subscriptions } from './subscriptions.ts'
@@ -17,7 +18,7 @@ import { tenants } from './tenants.ts'
 export function createApi(relay: Relay): Hono<Env> {
   const app = new Hono<Env>()
   const v1 = new Hono<Env>().use(authenticate(relay))
-  for (const noun of [tenants, agents, subscriptions, targets, tasks]) v1.route('/', noun(relay))
+  for (const noun of [tenants, agents, health, subscriptions, targets, tasks]) v1.route('/', noun(relay))
   app.route('/', pages)
   app.route('/v1', v1)
   app.onError((error, c) => answerProblem(relay, error, c))
@@ -66,7 +67,10 @@ function toRequest(relay: Relay, { method, path, query, headers, body }: HttpReq
   // No route takes OPTIONS either, so the answer is the same.
   const init = { method: forbidden.test(method) ? 'OPTIONS' : method, headers: carried }
   // A body of GET and HEAD means nothing (RFC 9110 section 9.3.1).
-  return new Request(url, method === 'GET' || method === 'HEAD' ? init : { ...init, body })
+  return new Request(
+    url,
+    method === 'GET' || method === 'HEAD' ? init : { ...init, body: new Uint8Array(body) },
+  )
 }
 
 const toResult = async (response: Response): Promise<HttpResult> => ({

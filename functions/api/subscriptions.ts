@@ -1,5 +1,5 @@
 // Routes of subscriptions: whom to wake for which task; each hands out a push config for the agent.
-import { type Context, Hono } from 'hono'
+import { Hono } from 'hono'
 import * as z from 'zod'
 import { taskStates } from '../../shared/a2a/task.ts'
 import { sealCredentials } from '../../shared/calling.ts'
@@ -92,11 +92,16 @@ export function subscriptions(relay: Relay): Hono<Env> {
       onlyQuery(c, 'limit', 'after', 'client', 'agent')
       const tenant = tenantOf(c.get('caller'), 'read')
       const { limit, after, cursor } = readPage(relay, c, tenant)
-      const page = await list(table, tenant, listingOf(c), limit, after)
+      const { client, agent } = c.req.query()
+      const page = await list(table, tenant, listingOf(client, agent), limit, after)
       const found = await Promise.all(page.pointers.map(({ id }) => findSubscription(relay, tenant, id)))
-      const subscriptions = found.flatMap(sub =>
-        sub === undefined || sub.status === 'deleted' ? [] : shown(relay, sub),
-      )
+      // A pointer may be older than what its id stands for now.
+      const fits = (sub: Subscription | undefined): sub is Subscription =>
+        sub !== undefined &&
+        sub.status !== 'deleted' &&
+        (client === undefined || sub.client === client) &&
+        (agent === undefined || sub.agent === agent)
+      const subscriptions = found.filter(fits).map(sub => shown(relay, sub))
       return c.json({ subscriptions, next: cursor(page.next) })
     })
     .post('/subscriptions/:id/bind', async c => {
@@ -136,8 +141,7 @@ async function forget(relay: Relay, { tenant, id, agent, client, targets }: Subs
   await unpoint(relay.table, tenant, all, id)
 }
 
-function listingOf(c: Context): Listing {
-  const { client, agent } = c.req.query()
+function listingOf(client: string | undefined, agent: string | undefined): Listing {
   if (client !== undefined && agent !== undefined)
     throw invalidField('?agent', 'List by client or by agent, not both')
   if (client !== undefined) return ofClient(parse(Id, client, '?client'))
@@ -234,6 +238,8 @@ async function save(
   const fresh = makeHook(relay.config.rootKeys, relay.random(16))
   const hook = await point(table, tenant, all, id, fresh)
   const ref = refOf(hook)
+  const before = hook === fresh ? undefined : await getSubscription(table, ref)
+  if (isLive(before, relay.now())) return sameAs(asked, before)
   const { agent, scope, taskId, principal, states, client, agentTenant, credentials, ttlSeconds } = asked
   const now = relay.now()
   const made: Subscription = {
@@ -270,7 +276,12 @@ async function save(
     await unpoint(table, tenant, all, id)
     return save(relay, tenant, id, asked)
   }
-  if (stands.asked === made.asked) return stands
+  return sameAs(asked, stands)
+}
+
+/** The subscription that stands, if it is what is asked for. */
+function sameAs(asked: SubscriptionRequest, stands: Subscription): Subscription {
+  if (stands.asked === fingerprint(asked)) return stands
   throw new RouseError('conflict', {
     detail: 'A subscription of this id exists and asks for something else.',
   })

@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Packages by folder, from a lock file; undefined when it cannot be read. */
+/** Packages by folder, from a lock file; none when it cannot be read. */
 function packagesOf(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8')).packages
   } catch {
-    return undefined
+    return {}
   }
 }
 
@@ -16,9 +16,9 @@ function packagesOf(file) {
  * so an install that failed or was interrupted has none. Optional packages may be missing: they suit other machines.
  */
 function isInstalled() {
-  const wanted = packagesOf('package-lock.json') ?? {}
+  const wanted = packagesOf('package-lock.json')
   const found = packagesOf('node_modules/.package-lock.json')
-  if (found === undefined || Object.keys(found).some(folder => !(folder in wanted))) return false
+  if (Object.keys(found).some(folder => !(folder in wanted))) return false
   return Object.entries(wanted).every(([folder, { version, integrity, optional, devOptional }]) => {
     const there = found[folder]
     if (folder === '' || (there === undefined && (optional || devOptional))) return true

@@ -3,16 +3,14 @@ import type { ProtocolVersion } from '../model.ts'
 import { type Net, NetError, type NetRequest } from '../net.ts'
 import { buildRequest, type Endpoint, type Operation, secretsOf } from './endpoint.ts'
 import { isGiven, isRecord, parseBody, readTask } from './read.ts'
-import type { Task, TaskState } from './task.ts'
+import type { Task } from './task.ts'
 import { cleanWords, codes, type Failure, judgeFault, judgeReply } from './trouble.ts'
 
 /** A task as the agent answers it now. `bytes` is the size of the answer, inflated. */
 export type Looked = { ok: true; task: Task; bytes: number } | Failure
 
 /** One page of an agent's tasks, reduced to what tells whether there is news. */
-export type Listed =
-  | { ok: true; tasks: { id: string; contextId?: string; state: TaskState }[]; next?: string }
-  | Failure
+export type Listed = { ok: true; tasks: Omit<Task, 'raw'>[]; next?: string } | Failure
 
 /** Limit of a whole exchange, answer's body included. */
 const exchangeMs = 10_000
@@ -64,8 +62,8 @@ export async function listTasks(
   const tasks = list.flatMap((entry: unknown) => {
     const task = readTask(entry)
     if (task === undefined) return []
-    const { id, contextId, state } = task
-    return [{ id, state, ...(contextId !== undefined && { contextId }) }]
+    const { raw: _, ...rest } = task
+    return [rest]
   })
   return { ok: true, tasks, ...(typeof next === 'string' && next !== '' && { next }) }
 }

@@ -56,6 +56,7 @@ export const inboxEntryKey = (tenant: string, client: string, seq: number): Key 
 export const readEntrySeq = (sk: string): number => Number(sk.slice(entryPrefix.length))
 export const apiKeyKey = (keyHash: string): Key => ({ pk: `Y#${keyHash}`, sk: self })
 export const tenantKey = (tenant: string): Key => ({ pk: `T#${tenant}`, sk: self })
+export const quotaKey = (tenant: string): Key => ({ ...tenantKey(tenant), sk: 'quota' })
 
 /** Names the watch of one task as one principal sees it. */
 export const watchOf = (tenant: string, agent: string, principal: string, taskId: string): string =>

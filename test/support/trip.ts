@@ -74,6 +74,8 @@ export async function startTrip(options: LocalOptions = {}): Promise<Trip> {
       return undefined
     },
     ...options,
+    // A tick reads every shard, and a trip ticks often.
+    env: { DUE_SHARDS: '2', ...options.env },
   })
   const clients = await startClients(local.now, happened)
   const routes = routesOf(local.apiOrigin, local.keys.demo ?? '')

@@ -169,6 +169,7 @@ describe('a laptop', () => {
   for (const url of [
     'http://10.0.0.1/',
     'http://[::ffff:127.0.0.1]/',
+    'http://[::127.0.0.1]/',
     'http://localhost./',
     'http://a:b@localhost/',
     'http://127.0.0.1:0/',

@@ -166,6 +166,12 @@ judged('times', [
   ]),
   [
     59,
+    'half a second of our clock brings no future token in',
+    claims({ iat: now + 61, exp: now + 90 }, { nowMs: (now + 0.5) * 1000 }),
+    'from_the_future',
+  ],
+  [
+    59,
     'window and skew are the rule’s own',
     claims({ iat: now - 12 }, { rule: { ...rule, windowSeconds: 10, skewSeconds: 1 } }),
     'too_old',

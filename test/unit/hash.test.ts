@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { deriveKey, hmac, idOf, sameSecret, sha256, sha256Hex } from '../../shared/hash.ts'
+import { canonical, deriveKey, hmac, idOf, sameSecret, sha256, sha256Hex } from '../../shared/hash.ts'
 
 test('SHA-256 gives the digest of FIPS 180-4 for "abc"', () => {
   const digest = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
@@ -56,4 +56,14 @@ test('case 64: secrets of other lengths are only unequal', () => {
   expect(sameSecret('', 'token')).toBe(false)
   expect(sameSecret('a'.repeat(1e6), 'token')).toBe(false)
   expect(sameSecret('token', Buffer.from('token'))).toBe(true)
+})
+
+test('equal values have one canonical text, in whatever order their members were written', () => {
+  expect(canonical(JSON.parse('{"b":[{"y":1,"x":2}],"a":null}'))).toBe('{"a":null,"b":[{"x":2,"y":1}]}')
+  expect(canonical(['b', 'a'])).not.toBe(canonical(['a', 'b']))
+  fc.assert(
+    fc.property(fc.jsonValue(), value => {
+      expect(JSON.parse(canonical(value))).toEqual(JSON.parse(JSON.stringify(value)))
+    }),
+  )
 })

@@ -149,6 +149,14 @@ describe('encodings', () => {
       await receiver.idle()
     })
 
+  test('142: an endless body in an unknown encoding is not read', async () => {
+    const sent = pieces(Buffer.alloc(64 * 1024))
+    const headers = { 'content-encoding': 'zstd' }
+    await fails(get({ headers, body: sent.body }), 'unreachable', 200)
+    await receiver.idle()
+    expect(sent.count()).toBeLessThan(1000)
+  })
+
   test('an empty answer that claims an encoding is empty', async () => {
     for (const status of [200, 204, 304])
       expect((await get({ status, headers: { 'content-encoding': 'gzip' } })).body).toHaveLength(0)

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import * as tls from 'node:tls'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createNet, type Lookup, NetError, type NetReply, type NetRules } from '../../shared/net.ts'
 import { fails } from '../support/fails.ts'
 import { type Answer, certificates, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -86,8 +86,13 @@ describe('an exchange', () => {
       expect((await get({ status })).status).toBe(status)
     })
 
-  test('leaves no connection open', async () => {
+  test('leaves no connection and no timer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await get({ body: 'fine' })
+    await fails(get({ fault: 'reset' }), 'unreachable')
+    const timers = vi.getTimerCount()
+    vi.useRealTimers()
+    expect(timers).toBe(0)
     await receiver.idle()
   })
 
@@ -280,6 +285,12 @@ describe('broken answers', () => {
       await fails(get({ raw }), 'unreachable')
       await receiver.idle()
     })
+
+  test('a body that was announced and never came is unreachable', async () => {
+    const head = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n'
+    await fails(get({ raw: `${head}\r\n` }), 'unreachable', 200)
+    await fails(get({ raw: `${head}content-encoding: gzip\r\n\r\n` }), 'unreachable', 200)
+  })
 
   test('a broken chunk is unreachable', async () => {
     const raw = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'

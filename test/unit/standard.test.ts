@@ -89,6 +89,7 @@ describe('secrets', () => {
     ['no bytes', 'whsec_'],
     ['no prefix', ofBytes(32).slice('whsec_'.length)],
     ['another prefix', ofBytes(32).replace('whsec_', 'whsk_')],
+    ['another prefix as long', ofBytes(32).replace('whsec_', 'whpub_')],
     ['base64url', ofBytes(32).replaceAll('+', '-').replaceAll('/', '_')],
     ['no padding', ofBytes(32).replace(/=+$/, '')],
     ['a blank at its end', `${ofBytes(32)} `],

@@ -148,6 +148,13 @@ describe('what an answer means', () => {
     await expect(broken).rejects.toThrow('secret')
     expect(receiver.requests).toEqual([])
   })
+
+  test('a bug in the way out is not a verdict about the target', async () => {
+    const request = () => Promise.reject(new TypeError('a bug'))
+    await expect(sendWebhook({ ...wake, net: { ...net, request }, url: receiver.origin })).rejects.toThrow(
+      'a bug',
+    )
+  })
 })
 
 describe('the kept start of an answer', () => {

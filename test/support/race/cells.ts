@@ -28,11 +28,11 @@ export function* write<T>(
   const req = marks
   const attempt = (): Written<T> => {
     if (!when(cell.item)) {
-      bed.note('refused by its condition')
+      bed.note(() => 'refused by its condition')
       return { ok: cell.item?.req === req, item: cell.item }
     }
     const next = change(cell.item)
-    bed.note(`written: ${JSON.stringify(next)}`)
+    bed.note(() => `written: ${JSON.stringify(next)}`)
     cell.item = next && { ...next, req }
     if (hasTimer(next)) bed.onTimer(next.due)
     return { ok: true, item: cell.item }

@@ -106,21 +106,22 @@ function* watchFor(world: World, me: Me, sub: Subscription, joins: boolean): Wor
 
 function* afterNotice(world: World, me: Me, watch: Kept, body: NoticeBody, looked: Looked): Work<Handled> {
   const tries = body.tries ?? 0
-  const again = { ...body, tries: tries + 1 }
   switch (looked.kind) {
     case 'shown':
     case 'dropped':
       return yield* settle(world, body)
     case 'waits':
       if (ridesAlong(watch, body, me.now())) return 'done'
-      return yield* later(world, me, world.rules.trails ? { ...body, at: Math.max(body.at, me.now()) } : body, looked.ms)
-    case 'ahead':
-      return yield* later(world, me, again, windowMs * 2 ** tries)
+      return yield* later(world, me, body, looked.ms)
+    case 'ahead': {
+      const next = { ...body, tries: tries + 1, ...(world.rules.sharesLooks && { at: me.now() }) }
+      return yield* later(world, me, next, windowMs * 2 ** tries)
+    }
     case 'trouble':
       if (looked.lasting && tries >= aheadTries) return yield* settle(world, body)
       if (looked.watched) return looked.lasting ? yield* settle(world, body) : 'done'
       if (tries >= aheadTries) return 'done'
-      return yield* later(world, me, again, looked.afterMs)
+      return yield* later(world, me, { ...body, tries: tries + 1 }, looked.afterMs)
   }
 }
 
@@ -137,10 +138,12 @@ function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
 
 function* later(world: World, me: Me, body: NoticeBody | WatchBody, delayMs: number): Work<Handled> {
   const wholeMs = Math.ceil(delayMs / 1000) * 1000
-  if (!world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
+  const isNotice = body.kind === 'notice'
+  const marks = !world.rules.trails || !isNotice || !isNews(body.state)
+  if (marks && !world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
   yield
-  world.look.send(body, wholeMs)
-  if (world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
+  world.look.send(isNotice && marks && world.rules.trails ? { ...body, at: me.now() } : body, wholeMs)
+  if (marks && world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
   return 'done'
 }
 
@@ -194,7 +197,7 @@ function* attempt(world: World, me: Me, watch: Kept, body: DeliverBody, wake: Ke
     return yield* record(world, me, body, wake, { status: 'pending', tries: tries + 1, next, ...parked })
   }
   const { sub: ref, rev, shows } = wake
-  world.note(`hint to ${ref}: rev ${rev}, state ${shows}`)
+  world.note(() => `hint to ${ref}: rev ${rev}, state ${shows}`)
   world.hints.push({
     id: body.id,
     sub: ref,

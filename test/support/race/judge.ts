@@ -10,6 +10,8 @@ export type Verdict = {
   lateMs: number
   /** Finished lasting states that one who was pushed them never heard of, because a newer state came first. */
   skipped: number
+  /** Milliseconds until the slowest of all lasting states was entered, if its push was taken. */
+  slowMs: number
 }
 
 export type Fault =
@@ -38,14 +40,16 @@ export function judge({ world, subscribers, end }: Run): Verdict {
   const faults = new Set<Fault>()
   let lateMs = 0
   let skipped = 0
+  let slowMs = 0
   for (const subscriber of subscribers.filter(({ owed }) => owed)) {
     const entries = entriesOf(world, subscriber)
     for (const fault of faultsOf(world, subscriber, entries)) faults.add(fault)
     lateMs = Math.max(lateMs, latenessOf(world, subscriber))
     skipped += skippedOf(world, subscriber, entries)
+    slowMs = Math.max(slowMs, slownessOf(world, subscriber, entries))
   }
   for (const fault of leftOver(world, end)) faults.add(fault)
-  return { faults: [...faults], lateMs, skipped }
+  return { faults: [...faults], lateMs, skipped, slowMs }
 }
 
 const entriesOf = (world: World, { sub }: Subscriber): Entry[] =>
@@ -107,3 +111,12 @@ function* leftOver(
   if (look.waiting() > (road === 'poll' && !over ? 3 : 0) || deliver.waiting() > 0) yield 'left over'
   if (look.dead() + deliver.dead() > 0) yield 'left over'
 }
+
+const slownessOf = ({ story }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
+  Math.max(
+    0,
+    ...entries.map(({ shows, at }) => {
+      const moment = story.moments[shows]
+      return moment !== undefined && taken.has(shows) && moment.until - moment.at > 10_000 ? at - Math.max(moment.at, sub.createdAt) : 0
+    }),
+  )

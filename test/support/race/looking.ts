@@ -61,7 +61,10 @@ export function* lookAt(world: World, me: Me, watch: Kept, ask: Ask): Work<Looke
   if (!own && isOver(watch)) return { kind: 'shown' }
   const seen = rules.completed ? watch : { ...watch, looked: watch.lookAt }
   const untold = rules.publishFirst && isUnpublished(watch)
-  if (!own && cause !== undefined && !ahead && !untold && isSettled(seen, cause)) return { kind: 'shown' }
+  if (!own && cause !== undefined && !untold && isSettled(seen, cause)) {
+    if (!ahead) return { kind: 'shown' }
+    if (rules.sharesLooks) return { kind: 'ahead' }
+  }
   const now = me.now()
   const wait = waitMs(rules.fence ? watch : { ...watch, lease: 0 }, now)
   if (wait > 0) return { kind: 'waits', ms: wait }

@@ -30,6 +30,8 @@ export const rules = {
   backSoon: true,
   /** A trailing look is one that starts after it was queued. */
   trails: true,
+  /** Pushes that wait for the agent to show what they named share each other's looks. */
+  sharesLooks: true,
 }
 
 export type Rules = typeof rules

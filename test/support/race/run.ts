@@ -59,7 +59,7 @@ const skewMs = 500
 const limits = { receive: 5000, api: 30_000, look: 30_000, deliver: 30_000, tick: 50_000 }
 
 /** Runs one seed to its end: until nothing is left to happen, or hours after the last state. */
-export function run(seed: number, { rules, odds, kind: wanted, note = () => {} }: Options): Run {
+export function run(seed: number, { rules, odds, kind: wanted, note }: Options): Run {
   let nextTick = Number.POSITIVE_INFINITY
   const onTimer = (due: number): void => {
     const time = Math.max(Math.ceil(due / minute), Math.floor(timeline.now() / minute) + 1) * minute

@@ -108,7 +108,7 @@ export type Bed = {
   /** Told of every timer that is set, so that whoever sweeps them comes. */
   onTimer: (due: number) => void
   /** Takes what happens, to be told afterwards. */
-  note: (what: string) => void
+  note: (what: () => string) => void
 }
 
 export function createBed(
@@ -116,7 +116,7 @@ export function createBed(
   odds: Odds,
   start: number,
   onTimer: (due: number) => void,
-  note: (time: number, what: string) => void,
+  note?: (time: number, what: string) => void,
 ): Bed & { calm: () => void } {
   const timeline = createTimeline(start)
   const chance = createChance(seed)
@@ -126,7 +126,7 @@ export function createBed(
     chance,
     happens: mishap => troubled && chance.of(odds[mishap]),
     onTimer,
-    note: what => note(timeline.now(), what),
+    note: what => note?.(timeline.now(), what()),
     calm: () => {
       troubled = false
     },
@@ -146,7 +146,7 @@ export function spawn<T>(
 ): void {
   const cutOff = timeline.now() + limitMs
   const step = (): void => {
-    if (timeline.now() > cutOff || happens('kill')) return note('a process dies')
+    if (timeline.now() > cutOff || happens('kill')) return note(() => 'a process dies')
     const result = work.next()
     if (result.done) return end(result.value)
     const slow = happens('stall') ? chance.between(1000, 28_000) : 0
@@ -178,7 +178,7 @@ export function createQueue<Body>(
   let waiting = 0
   let dead = 0
   const receive = (body: Body, receives: number): void => {
-    bed.note(`received: ${JSON.stringify(body)}`)
+    bed.note(() => `received: ${JSON.stringify(body)}`)
     let over = false
     const end = (how: 'done' | 'again'): void => {
       if (how !== 'done' || over) return

@@ -1,0 +1,57 @@
+// Route of an agent's health: what its pushes came to and why they were refused, and the state of its published keys.
+import { Hono } from 'hono'
+import { RouseError } from '../../shared/errors.ts'
+import { explain } from '../../shared/reasons.ts'
+import type { Relay } from '../../shared/relay.ts'
+import { getAgent } from '../../shared/store/agents.ts'
+import { type Counts, getCounts } from '../../shared/store/health.ts'
+import { keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
+import { type Env, tenantOf } from './auth.ts'
+import { pathId } from './input.ts'
+
+export function health(relay: Relay): Hono<Env> {
+  return new Hono<Env>().get('/agents/:agent/health', async c => {
+    const tenant = tenantOf(c.get('caller'), 'read')
+    const name = pathId(c, 'agent')
+    const agent = await getAgent(relay.table, tenant, name)
+    if (agent === undefined) throw new RouseError('not_found')
+    const [counts, keys] = await Promise.all([
+      getCounts(relay.table, tenant, name),
+      keyStore(relay.table).load({ tenant, agent: name }),
+    ])
+    const { jwksUrl } = agent.verification.jwt ?? {}
+    return c.json({
+      agent: name,
+      pushes: shownCounts(counts),
+      ...(jwksUrl !== undefined && {
+        keys: shownKeys(keys?.url === jwksUrl ? keys : undefined, relay.now()),
+      }),
+    })
+  })
+}
+
+/** Instances tell what they counted at most every 10 s, one agent at a time, so the numbers are rough. */
+const shownCounts = (counts: Counts) => ({
+  approximate: true,
+  accepted: counts.accepted,
+  duplicates: counts.duplicate,
+  unexpected: counts.unexpected,
+  lastAcceptedAt: counts.lastAccepted ?? null,
+  refused: Object.fromEntries(
+    Object.entries(counts.refused).map(([reason, count]) => [reason, { count, says: wordsOf(reason) }]),
+  ),
+  lastRefusals: counts.recent.map(({ at, reason }) => ({ at, reason, says: wordsOf(reason) })),
+})
+
+/** A reason that an older version counted may have no words any more. */
+const wordsOf = (reason: string): string | null => explain(reason) ?? null
+
+const shownKeys = (keys: StoredKeys | undefined, now: number) => ({
+  fetchedAt: keys?.keys === undefined ? null : keys.settledAt,
+  ageSeconds: keys?.keys === undefined ? null : Math.round((now - keys.settledAt) / 1000),
+  freshUntil: keys?.freshUntil ?? null,
+  failures: keys?.failures ?? 0,
+  fault: keys?.fault ?? null,
+  /** What the owner should mend: a private or symmetric key in the set, and the like. */
+  flags: keys?.flags ?? [],
+})

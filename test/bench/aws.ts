@@ -1,0 +1,65 @@
+// Stands where DynamoDB and SQS would: answers each call at once from a few items, and counts calls by operation.
+import { createHash } from 'node:crypto'
+import { marshall } from '@aws-sdk/util-dynamodb'
+import type { Scene } from './scene.ts'
+
+/** What a request to AWS looks like to whoever carries it. */
+type Carried = { headers: Record<string, string>; body?: unknown }
+
+export type Aws = {
+  /** Takes the place of the HTTP handler of an SDK client. */
+  handle: (request: Carried) => Promise<{ response: Answer }>
+  answer: (target: string, body: string) => { status: number; text: string }
+  calls: Map<string, number>
+}
+
+type Answer = { statusCode: number; reason: string; headers: Record<string, string>; body: Uint8Array }
+
+/**
+ * Makes a stand-in.
+ * @param seen whether every conditional put finds that its item is there already
+ */
+export function createAws({ items }: Scene, seen = false): Aws {
+  const calls = new Map<string, number>()
+  const found = new Map(items.map(item => [`${item.pk}\n${item.sk}`, JSON.stringify({ Item: marshall(item) })]))
+  const answer: Aws['answer'] = (target, body) => {
+    const operation = target.slice(target.indexOf('.') + 1)
+    calls.set(operation, (calls.get(operation) ?? 0) + 1)
+    if (operation === 'SendMessage') return { status: 200, text: sent(body) }
+    if (operation === 'PutItem' && seen) return { status: 400, text: refused }
+    if (operation !== 'GetItem') return { status: 200, text: '{}' }
+    const { Key } = JSON.parse(body)
+    return { status: 200, text: found.get(`${Key.pk.S}\n${Key.sk.S}`) ?? '{}' }
+  }
+  return {
+    calls,
+    answer,
+    handle: async ({ headers, body }) => {
+      const { status, text } = answer(headers['x-amz-target'] ?? '', textOf(body))
+      return {
+        response: {
+          statusCode: status,
+          reason: '',
+          headers: { 'content-type': 'application/x-amz-json-1.0' },
+          body: Buffer.from(text),
+        },
+      }
+    },
+  }
+}
+
+const textOf = (body: unknown): string =>
+  typeof body === 'string' ? body : body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString() : ''
+
+/** Default clients check the digest of what was sent, so that it must be right. */
+const sent = (body: string): string =>
+  JSON.stringify({
+    MessageId: '219f8380-5770-4cc2-8c3e-5c715e145f5e',
+    MD5OfMessageBody: createHash('md5').update(JSON.parse(body).MessageBody).digest('hex'),
+  })
+
+const refused = JSON.stringify({
+  __type: 'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException',
+  message: 'The conditional request failed',
+  Item: { pk: { S: 'N#1' }, sk: { S: '.' }, req: { S: 'another' } },
+})

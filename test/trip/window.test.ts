@@ -1,0 +1,102 @@
+// Many pushes, few looks: at most one GetTask in a window, and the last state is always told, even if the agent shows it late.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { push, startTrip, statusPush, type Trip } from '../support/trip.ts'
+
+let trip: Trip
+
+beforeAll(async () => {
+  trip = await startTrip()
+})
+
+afterAll(() => trip.stop())
+
+test('of ten pushes in one window the last state is told, with at most one look in each window', async () => {
+  const { id, agent, caller } = await trip.scene()
+  const taskId = await caller.send('work')
+  const { client } = await trip.subscribe(id, { taskId })
+  await trip.pass(2000)
+  const begun = trip.local.now()
+  const looks = agent.calls('GetTask')
+  for (let step = 1; step < 10; step++) await agent.setState(taskId, 'working', { text: `Step ${step}` })
+  await agent.setState(taskId, 'completed')
+  await trip.pass(4000, 4)
+  const windows = Math.floor((trip.local.now() - begun) / 1000) + 1
+  expect(trip.stepsOf('notice.queued', taskId)).toHaveLength(10)
+  expect(agent.calls('GetTask') - looks).toBeLessThanOrEqual(windows)
+  expect(agent.calls('GetTask') - looks).toBeLessThan(10)
+  expect(client.states()).toEqual(['completed'])
+  expect(await trip.task(id, taskId)).toMatchObject({ state: 'completed', stale: false })
+})
+
+test('thirty pushes spread over thirty windows cost at most a look in each', async () => {
+  const { id, agent, caller } = await trip.scene()
+  const taskId = await caller.send('work')
+  const { client, hook } = await trip.subscribe(id, { taskId })
+  await trip.pass(2000)
+  const begun = trip.local.now()
+  const looks = agent.calls('GetTask')
+  for (let step = 0; step < 30; step++) {
+    await push(hook, {
+      statusUpdate: { taskId, status: { state: 'TASK_STATE_WORKING' }, metadata: { step } },
+    })
+    if (step % 3 === 0) trip.local.advance(1000)
+  }
+  await agent.setState(taskId, 'input-required')
+  await trip.pass(4000, 4)
+  const windows = Math.floor((trip.local.now() - begun) / 1000) + 1
+  expect(agent.calls('GetTask') - looks).toBeLessThanOrEqual(windows)
+  expect(client.states()).toEqual(['input-required'])
+})
+
+test('an end that the agent’s replica does not show yet is told within the retries', async () => {
+  const { id, agent, caller } = await trip.scene()
+  const taskId = await caller.send('work')
+  const { client } = await trip.subscribe(id, { taskId })
+  await trip.pass(2000)
+  agent.lie('lagging')
+  const looks = agent.calls('GetTask')
+  await agent.setState(taskId, 'completed')
+  await trip.pass(8000, 8)
+  expect(agent.calls('GetTask') - looks).toBeGreaterThan(1)
+  expect(client.told()).toEqual([])
+  expect(await trip.task(id, taskId)).toMatchObject({ state: 'working' })
+  agent.lie(undefined)
+  await trip.pass(20_000, 10)
+  expect(client.states()).toEqual(['completed'])
+})
+
+test('a push that the agent contradicts to the end costs a stated number of looks, and the task stays as it is', async () => {
+  const { id, agent, caller } = await trip.scene()
+  const taskId = await caller.send('work')
+  const { client, hook } = await trip.subscribe(id, { taskId })
+  await trip.pass(2000)
+  const looks = agent.calls('GetTask')
+  await push(hook, statusPush(taskId, 'failed'))
+  await trip.pass(55_000, 11)
+  expect(agent.calls('GetTask') - looks).toBeLessThanOrEqual(6)
+  expect(await trip.local.messages('look')).toEqual([])
+  expect(client.told()).toEqual([])
+  expect(await trip.task(id, taskId)).toMatchObject({ state: 'working', stale: false })
+})
+
+test('an older replica’s answer takes nothing back', async () => {
+  const { id, agent, caller } = await trip.scene()
+  const taskId = await caller.send('work')
+  const { client, hook } = await trip.subscribe(id, {
+    taskId,
+    states: ['working', 'input-required', 'completed'],
+  })
+  await trip.pass(2000)
+  await agent.setState(taskId, 'input-required')
+  await trip.pass(2000, 2)
+  agent.lie('lagging')
+  await push(hook, statusPush(taskId, 'working'))
+  await trip.pass(2000, 2)
+  expect(await trip.task(id, taskId)).toMatchObject({ state: 'input-required' })
+  agent.lie(undefined)
+  await push(hook, {
+    statusUpdate: { taskId, status: { state: 'TASK_STATE_WORKING' }, metadata: { again: 1 } },
+  })
+  await trip.pass(2000, 2)
+  expect(client.states()).toEqual(['working', 'input-required'])
+})
