@@ -8,7 +8,7 @@ export default defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: 'coverage/tests.json' },
     // Only a hang should end here: nothing is timed.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 })

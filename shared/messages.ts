@@ -24,7 +24,7 @@ export const NoticeMessage = z.object({
 })
 
 /** Look because a notice was left behind: its record tells the rest. */
-export const PendingMessage = z.object({ v: version, kind: z.literal('pending'), notice: z.string() })
+const PendingMessage = z.object({ v: version, kind: z.literal('pending'), notice: z.string() })
 
 /** Look at a watched task without a push: first look, floor, poll, new credentials. */
 export const WatchMessage = z.object({
@@ -38,7 +38,7 @@ export const WatchMessage = z.object({
 })
 
 /** A subscription is due: sweep for tasks that an agent-wide one has not heard of, or end one that nothing bound. */
-export const SubscriptionMessage = z.object({ v: version, kind: z.literal('subscription'), sub: z.string() })
+const SubscriptionMessage = z.object({ v: version, kind: z.literal('subscription'), sub: z.string() })
 
 export const LookMessage = z.discriminatedUnion('kind', [
   NoticeMessage,
@@ -48,7 +48,7 @@ export const LookMessage = z.discriminatedUnion('kind', [
 ])
 
 /** Wake one target. `wake` finds the record that a delivery in progress keeps. */
-export const WakeMessage = z.object({
+export const DeliverMessage = z.object({
   v: version,
   kind: z.literal('wake'),
   subject: z.string(),
@@ -66,11 +66,7 @@ export const WakeMessage = z.object({
   ),
 })
 
-export const DeliverMessage = WakeMessage
-
 export type NoticeMessage = z.infer<typeof NoticeMessage>
 export type WatchMessage = z.infer<typeof WatchMessage>
-export type SubscriptionMessage = z.infer<typeof SubscriptionMessage>
 export type LookMessage = z.infer<typeof LookMessage>
-export type WakeMessage = z.infer<typeof WakeMessage>
-export type DeliverMessage = WakeMessage
+export type DeliverMessage = z.infer<typeof DeliverMessage>

@@ -11,7 +11,7 @@ import { endSubscription, recordRegistration } from './store/subscriptions.ts'
 import { getWatch, leaveWatch, openWatch, subsLimit } from './store/watches.ts'
 
 /** The push config of a subscription. With signed pushes no static secret: senders would put it where the JWT belongs. */
-export function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
+function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
   const { jwt, token, authorization } = agent.verification
   const secrets = hookSecrets(relay, sub)
   const bare = { url: hookUrl(relay, sub.hook), id: sub.id }

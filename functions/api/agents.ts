@@ -134,7 +134,7 @@ export function agents(relay: Relay): Hono<Env> {
 }
 
 /** @throws RouseError `not_found`, for another tenant's agent just as for none */
-export async function agentFor(relay: Relay, tenant: string, agent: string): Promise<Agent> {
+async function agentFor(relay: Relay, tenant: string, agent: string): Promise<Agent> {
   const found = await getAgent(relay.table, tenant, agent)
   if (found === undefined) throw new RouseError('not_found')
   return found

@@ -12,7 +12,7 @@ export type Caller = { kind: 'operator' } | { kind: 'tenant'; tenant: string; sc
 export type Env = { Variables: { caller: Caller } }
 
 /** How long a key found in the table is trusted without reading it again; a deleted key works on for that long. */
-export const keyTrustMs = 30_000
+const keyTrustMs = 30_000
 const keysRemembered = 10_000
 
 /** Middleware that demands `Authorization: Bearer <key>` and says whose key it is. */

@@ -68,7 +68,10 @@ export async function startBase(folder: Folder, options: GroundOptions): Promise
   })
   if (dir !== undefined) noteHolder(dir)
   const onSend = () => base.poke()
-  const sqs = await startSqs({ dir: folder.queues, clock, faults, onCall, onSend })
+  const sqs = await startSqs({ dir: folder.queues, clock, faults, onCall, onSend }).catch(async error => {
+    await dynamo.stop()
+    throw error
+  })
   const base: Base = {
     ...{ options, folder, clock, dynamo, sqs, urls: [], relays: [] },
     poke: () => {},

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type DemoAgent, startAgent } from './agent.ts'
+import { recallPorts, rememberPorts } from './ports.ts'
 import { type Local, startLocal } from './run.ts'
 import { collectSteps, tellStory } from './story.ts'
 
@@ -41,15 +42,27 @@ async function main(): Promise<void> {
   if (flags.tick !== 'second' && flags.tick !== 'minute') fail(new Error('--tick is second or minute'))
   if (flags.fresh) rmSync(flags.dir, { recursive: true, force: true })
   const steps = collectSteps()
-  const [hook, apiPort] = [portOf(flags['hook-port']), portOf(flags['api-port'])]
+  const asked = { hook: portOf(flags['hook-port']), api: portOf(flags['api-port']) }
+  const last = await recallPorts(flags.dir)
+  const [hook, api] = [asked.hook ?? last.hook, asked.api ?? last.api]
   const local = await startLocal({
     dir: flags.dir,
     tick: flags.tick,
-    ports: { ...(hook !== undefined && { hook }), ...(apiPort !== undefined && { api: apiPort }) },
+    ports: { ...(hook !== undefined && { hook }), ...(api !== undefined && { api }) },
     onStep: (_door, step) => steps.note(step),
     ...(flags.verbose && { write: (line: string) => console.log(line) }),
   })
-  const agent = await startAgent({ now: local.now, sign: 'ES256' })
+  const agent = await startAgent({
+    now: local.now,
+    sign: 'ES256',
+    ...(last.agent !== undefined && { port: last.agent }),
+  })
+  const portIn = (origin: string): number => Number(new URL(origin).port)
+  rememberPorts(flags.dir, {
+    hook: portIn(local.hookOrigin),
+    api: portIn(local.apiOrigin),
+    agent: portIn(agent.origin),
+  })
   const stop = async (status: number): Promise<never> => {
     await Promise.all([agent.stop(), local.stop()])
     process.exit(status)

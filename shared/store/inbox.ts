@@ -7,7 +7,7 @@ const keptSeconds = 30 * 24 * 60 * 60
 /** How far back a repeated append looks for itself. */
 const lookBack = 20
 /** After this a gap is closed by a void; a slower writer takes a new number. */
-export const gapMs = 10_000
+const gapMs = 10_000
 
 type Stored = { sk: string; at: number; id?: string; void?: boolean } & Partial<InboxEntry>
 

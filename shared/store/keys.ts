@@ -10,7 +10,7 @@ export const dueIndex = 'due'
 const self = '.'
 
 /** Shards of a directory: lists of one kind grow without a hot partition. */
-export const directoryShards = 4
+const directoryShards = 4
 
 /** What a directory lists. `by` narrows a kind to one client or agent. */
 export type Listing =

@@ -1,25 +1,17 @@
-// Measures one variant in this process, which runs nothing else: CPU per call, after warming up. The result goes to the parent.
+// Runs one variant in this process, which runs nothing else: so many calls as the parent says, then tells the CPU time that one took.
 import { readFileSync } from 'node:fs'
-import { kinds, type Scene } from './scene.ts'
-import { variants } from './variants.ts'
+import type { Variant } from './variants.ts'
 
-const [name = '', file = ''] = process.argv.slice(2)
-const scene: Scene = JSON.parse(readFileSync(file, 'utf8'))
-Object.assign(process.env, scene.env)
-const warm = 1500
-const blocks = 10
-const each = 150
-const variant = variants[name]
-if (variant === undefined) throw new Error(`No variant ${name} among ${Object.keys(variants)} ${kinds}`)
-const call = variant(scene)
-for (let n = 0; n < warm; n++) await call(n)
-const costs: number[] = []
-for (let block = 0; block < blocks; block++) {
+const [file = '', name = '', scene = ''] = process.argv.slice(2)
+const { variants }: { variants: Record<string, Variant> } = await import(file)
+const call = await variants[name]?.(JSON.parse(readFileSync(scene, 'utf8')))
+if (call === undefined) throw new Error(`There is no variant ${name}`)
+let done = 0
+
+process.on('message', async (calls: number) => {
   const before = process.cpuUsage()
-  for (let n = 0; n < each; n++) await call(n)
+  for (let n = 0; n < calls; n++) await call(done++)
   const { user, system } = process.cpuUsage(before)
-  costs.push((user + system) / each)
-}
-costs.sort((a, b) => a - b)
-process.send?.({ microseconds: costs[Math.floor(costs.length / 2)] })
-process.disconnect?.()
+  process.send?.((user + system) / calls)
+})
+process.send?.('ready')

@@ -5,7 +5,7 @@ import { createAws } from './aws.ts'
 import { floor, makeClients } from './floor.ts'
 import type { Kind, Scene } from './scene.ts'
 
-type Variant = (scene: Scene) => (n: number) => Promise<unknown>
+export type Variant = (scene: Scene) => (n: number) => Promise<unknown>
 
 const check = (status: number, wanted: number) => {
   if (status !== wanted) throw new Error(`answered ${status}`)

@@ -124,7 +124,10 @@ export async function startApi(options: LocalOptions = {}): Promise<Api> {
       if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text}`)
       return answer.body
     },
-    items: async () => (await local.items()).sort((a, b) => (`${a.pk} ${a.sk}` < `${b.pk} ${b.sk}` ? -1 : 1)),
+    items: async () =>
+      (await local.items())
+        .map(({ req: _, ...item }): Fields => item)
+        .sort((a, b) => (`${a.pk} ${a.sk}` < `${b.pk} ${b.sk}` ? -1 : 1)),
     stop: async () => {
       await agent.stop()
       await local.stop()
@@ -211,15 +214,17 @@ const secretFields = new Set(['token', 'credentials', 'password', 'value', 'secr
 /** Every secret that went over the wire so far, in requests and answers. */
 export function secretsIn(exchanges: Exchange[]): Set<string> {
   const found = new Set<string>()
-  const walk = (value: unknown, name = ''): void => {
-    if (typeof value === 'string') {
-      const hook = /\/hooks\/(.+)$/.exec(value)?.[1]
-      if (hook !== undefined) found.add(hook)
-      if (secretFields.has(name) && value.length >= 8) found.add(value)
-    } else if (typeof value === 'object' && value !== null)
-      for (const [key, part] of Object.entries(value)) walk(part, key)
+  const texts = exchanges.flatMap(({ asked, answered }) => [asked, answered])
+  // A list of what is left instead of recursion: some bodies are deeper than the stack.
+  const left: [name: string, value: unknown][] = texts.map(text => ['', readJson(text)])
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [name, value] = next
+    if (typeof value === 'object' && value !== null) left.push(...Object.entries(value))
+    if (typeof value !== 'string') continue
+    const hook = /\/hooks\/(.+)$/.exec(value)?.[1]
+    if (hook !== undefined) found.add(hook)
+    if (secretFields.has(name) && value.length >= 8) found.add(value)
   }
-  for (const { asked, answered } of exchanges) for (const text of [asked, answered]) walk(readJson(text))
   return found
 }
 

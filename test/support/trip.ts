@@ -6,6 +6,7 @@ import { type Local, type LocalOptions, startLocal } from '../../infra/local/run
 import type { Call } from '../../infra/local/wire.ts'
 import type { HandedOut } from '../../shared/a2a/configs.ts'
 import type { Step } from '../../shared/log.ts'
+import { windowMs } from '../../shared/policy.ts'
 import { type Client, type Clients, startClients } from './clients.ts'
 import { type Made, type Routes, routesOf } from './routes.ts'
 
@@ -29,6 +30,8 @@ export type Trip = Routes & {
   scene: (more?: Asked & { variant?: Partial<Variant>; bearer?: string }) => Promise<Scene>
   /** Subscribes a client of its own, woken by webhook and inbox. */
   subscribe: (agent: string, asked?: Asked) => Promise<Subscribed>
+  /** A task, subscribed to and looked at: whatever comes next need not wait for the window to end. */
+  begin: (scene: Scene, asked?: Asked) => Promise<Begun>
   /** Does all that is due now. */
   settle: () => Promise<void>
   /** Lets time pass in strides of equal length, one unless said; all that is due after each is done. */
@@ -46,6 +49,8 @@ type Asked = Record<string, unknown>
 
 export type Subscribed = { client: Client; made: Made; hook: HandedOut }
 
+export type Begun = Subscribed & { taskId: string }
+
 type Held = { fits: (call: Call) => boolean; came: () => void; released: Promise<void> }
 
 /** Starts everything; time passes by itself too, but nothing waits for it. */
@@ -59,6 +64,9 @@ export async function startTrip(options: LocalOptions = {}): Promise<Trip> {
   }
   const local = await startLocal({
     tick: 'manual',
+    ...options,
+    // A tick reads every shard, and a trip ticks often.
+    env: { DUE_SHARDS: '2', ...options.env },
     onStep: (_door, step) => {
       steps.push(step)
       happened()
@@ -71,11 +79,8 @@ export async function startTrip(options: LocalOptions = {}): Promise<Trip> {
         hold.came()
         await hold.released
       }
-      return undefined
+      return options.faults?.(call)
     },
-    ...options,
-    // A tick reads every shard, and a trip ticks often.
-    env: { DUE_SHARDS: '2', ...options.env },
   })
   const clients = await startClients(local.now, happened)
   const routes = routesOf(local.apiOrigin, local.keys.demo ?? '')
@@ -92,17 +97,25 @@ export async function startTrip(options: LocalOptions = {}): Promise<Trip> {
     await routes.call('PUT', `/v1/agents/${id}`, { cardUrl, ...more })
     return { id, agent, caller: await callAgent(cardUrl, bearer) }
   }
+  const subscribe: Trip['subscribe'] = async (agent, asked) => {
+    const client = clients.make()
+    const whom = { client: client.name, targets: [{ url: client.url }] }
+    const made = await routes.call<Made>('POST', '/v1/subscriptions', { agent, ...whom, ...asked })
+    client.secret = made.targets[0]?.secret ?? ''
+    return { client, made, hook: made.pushNotificationConfig }
+  }
   return {
     ...routes,
     ...{ local, steps, calls, clients, register },
     startAgent: launch,
     scene: async more => register(await launch(), more),
-    subscribe: async (agent, asked) => {
-      const client = clients.make()
-      const whom = { client: client.name, targets: [{ url: client.url }] }
-      const made = await routes.call<Made>('POST', '/v1/subscriptions', { agent, ...whom, ...asked })
-      client.secret = made.targets[0]?.secret ?? ''
-      return { client, made, hook: made.pushNotificationConfig }
+    subscribe,
+    begin: async ({ id, caller }, asked) => {
+      const taskId = await caller.send('work')
+      const subscribed = await subscribe(id, { taskId, ...asked })
+      await local.drain()
+      local.advance(windowMs)
+      return { ...subscribed, taskId }
     },
     settle: () => local.drain(),
     pass: async (milliseconds, strides = 1) => {

@@ -46,16 +46,24 @@ export async function createSigner(
       .sign(current.privateKey)
   }
 
+  /** Whoever handed out a secret gets it back, as from the SDK's own sender; everybody else gets a signature. */
+  const proofFor = async (
+    taskId: string,
+    { url, token, authentication }: StoredPushNotificationConfig['config'],
+    body: string,
+  ): Promise<Record<string, string>> => {
+    if (authentication?.credentials)
+      return { Authorization: `${authentication.scheme} ${authentication.credentials}` }
+    if (token !== '') return { 'X-A2A-Notification-Token': token }
+    return { Authorization: `Bearer ${await sign(taskId, url, body)}` }
+  }
+
   const post = async (
     taskId: string,
     { config }: StoredPushNotificationConfig,
     { body, contentType }: { body: string; contentType: string },
   ): Promise<void> => {
-    const headers: Record<string, string> = {
-      'Content-Type': contentType,
-      Authorization: `Bearer ${await sign(taskId, config.url, body)}`,
-    }
-    if (config.token !== '') headers['X-A2A-Notification-Token'] = config.token
+    const headers = { 'Content-Type': contentType, ...(await proofFor(taskId, config, body)) }
     const signal = AbortSignal.timeout(timeoutMs)
     const answer = await fetch(config.url, { method: 'POST', headers, body, signal, redirect: 'manual' })
     await answer.body?.cancel()

@@ -9,6 +9,7 @@ import {
   isOver,
   noticeTimerMs,
   ridesAlong,
+  trailingMs,
   wants,
   windowMs,
 } from '../../../shared/policy.ts'
@@ -111,8 +112,8 @@ function* afterNotice(world: World, me: Me, watch: Kept, body: NoticeBody, looke
     case 'dropped':
       return yield* settle(world, body)
     case 'waits':
-      if (ridesAlong(watch, body, me.now())) return 'done'
-      return yield* later(world, me, body, looked.ms)
+      if (ridesAlong(watch, body, me.now()) && !isOwn(world, watch, body)) return 'done'
+      return yield* later(world, me, body, trailingMs(looked.ms, body))
     case 'ahead': {
       const next = { ...body, tries: tries + 1, ...(world.rules.sharesLooks && { at: me.now() }) }
       return yield* later(world, me, next, windowMs * 2 ** tries)
@@ -129,21 +130,30 @@ function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
   const watch = yield* read(world.watch)
   if (watch === undefined) return 'done'
   if (body.looked !== undefined && body.looked !== watch.looked) return 'done'
-  const looked = yield* lookAt(world, me, watch, { fired: body.fired === true })
+  const looked = yield* lookAt(world, me, watch, {
+    fired: body.fired === true,
+    own: isOwn(world, watch, body),
+  })
   const over = world.rules.lateWaits ? isOver(watch) : isTerminal(watch.state)
   if (looked.kind !== 'waits' || over) return 'done'
-  if (watch.again >= me.now()) return 'done'
+  if (watch.again >= me.now() && !isOwn(world, watch, body)) return 'done'
   return yield* later(world, me, body, looked.ms)
 }
 
+/** True when the mark of a trailing look is this message's own. */
+const isOwn = ({ rules }: World, watch: Kept, { mark }: NoticeBody | WatchBody): boolean =>
+  rules.marks && mark !== undefined && mark === watch.again
+
 function* later(world: World, me: Me, body: NoticeBody | WatchBody, delayMs: number): Work<Handled> {
+  const { rules } = world
   const wholeMs = Math.ceil(delayMs / 1000) * 1000
-  const isNotice = body.kind === 'notice'
-  const marks = !world.rules.trails || !isNotice || !isNews(body.state)
-  if (marks && !world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
+  const again = me.now() + wholeMs
+  const renews = rules.trails && body.kind === 'notice' && !isNews(body.state)
+  const marked = !rules.trails || body.kind === 'watch' || renews
+  if (marked && !rules.queueFirst) yield* markAgain(world, again)
   yield
-  world.look.send(isNotice && marks && world.rules.trails ? { ...body, at: me.now() } : body, wholeMs)
-  if (marks && world.rules.queueFirst) yield* markAgain(world, me.now() + wholeMs)
+  world.look.send({ ...body, ...(renews && { at: me.now() }), ...(marked && { mark: again }) }, wholeMs)
+  if (marked && rules.queueFirst) yield* markAgain(world, again)
   return 'done'
 }
 
@@ -266,19 +276,23 @@ function* queueAndHold<T extends Timed>(
   queue()
 }
 
-/** Makes a subscription live, as the API does. @returns true once the caller has its 2xx */
-export function* subscribe(world: World, me: Me, sub: Subscription): Work<boolean> {
+/** Makes a subscription live and has the agent push to it, as the API does; whoever asked has its 2xx at the end. */
+export function* subscribe(world: World, me: Me, sub: Subscription): Work<void> {
   yield* write(
     world,
     cellOf(world.subs, sub.ref),
     item => item === undefined,
     () => sub,
   )
-  if (sub.taskId === undefined) return true
+  if (sub.taskId === undefined) {
+    world.pushed.add(sub.ref)
+    return
+  }
   const now = me.now()
   yield* openWatch(world, { now, due: now + floorMs(0) }, sub.ref)
-  yield world.chance.between(5, 500)
+  yield world.chance.between(5, 300)
+  world.pushed.add(sub.ref)
+  yield world.chance.between(5, 300)
   yield
   world.look.send({ kind: 'watch' })
-  return true
 }

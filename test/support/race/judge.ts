@@ -36,6 +36,9 @@ export type Fault =
 /** Longer than every deadline on the way: timer, tick, a message that comes back, its second death. */
 const lastingMs = 30 * 60_000
 
+/** A state that is over sooner may be passed over. */
+const patientMs = 10_000
+
 export function judge({ world, subscribers, end }: Run): Verdict {
   const faults = new Set<Fault>()
   let lateMs = 0
@@ -70,13 +73,13 @@ function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Gene
   if (mine.some(a => mine.some(b => a.shows === b.shows && a.id !== b.id))) yield 'two ids'
   if (entries.some((entry, at) => (entries[at - 1]?.rev ?? 0) > entry.rev)) yield 'order'
   if (new Set(entries.map(({ id }) => id)).size < entries.length) yield 'entry twice'
-  for (const { n, at, until, state } of story.moments)
+  for (const { n, at, until, state, look } of story.moments)
     if (
       until - at > lastingMs &&
       isNews(state) &&
       subscriber.taken.has(n) &&
       wants(sub, state) &&
-      !entries.some(({ shows }) => shows === n)
+      !entries.some(({ shows }) => story.moments[shows]?.look === look)
     )
       yield 'missed'
 }
@@ -90,11 +93,11 @@ function latenessOf({ story, hints }: World, { sub }: Subscriber): number {
 
 const skippedOf = ({ story }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
   story.moments.filter(
-    ({ n, at, until, state }) =>
+    ({ n, at, until, state, look }) =>
       until - at > windowMs + leaseMs &&
       taken.has(n) &&
       wants(sub, state) &&
-      !entries.some(({ shows }) => shows === n),
+      !entries.some(({ shows }) => story.moments[shows]?.look === look),
   ).length
 
 function* leftOver(
@@ -112,11 +115,14 @@ function* leftOver(
   if (look.dead() + deliver.dead() > 0) yield 'left over'
 }
 
-const slownessOf = ({ story }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
+/** States that look like an earlier one of the same task are left out: they may be taken for a replica's answer. */
+const slownessOf = ({ story: { moments } }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
   Math.max(
     0,
     ...entries.map(({ shows, at }) => {
-      const moment = story.moments[shows]
-      return moment !== undefined && taken.has(shows) && moment.until - moment.at > 10_000 ? at - Math.max(moment.at, sub.createdAt) : 0
+      const moment = moments[shows]
+      if (moment === undefined || !taken.has(shows) || moment.until - moment.at < patientMs) return 0
+      if (moments.some(({ n, look }) => n < shows && look === moment.look)) return 0
+      return at - Math.max(moment.at, sub.createdAt)
     }),
   )

@@ -38,7 +38,7 @@ import type { Moment } from './story.ts'
 import type { Work } from './timeline.ts'
 import { cellOf, type Kept, type Me, type World } from './world.ts'
 
-export type Ask = { cause?: Cause; patient?: boolean; unbound?: Subscription; fired?: boolean }
+export type Ask = { cause?: Cause; patient?: boolean; unbound?: Subscription; fired?: boolean; own?: boolean }
 
 export type Looked =
   | { kind: 'shown' }
@@ -88,7 +88,8 @@ function* lookUnderLease(looking: Looking, watch: Kept): Work<Looked> {
   const { world, ask, audience } = looking
   for (const ref of audience.gone) yield* leaveWatch(world, ref)
   const untold = world.rules.publishFirst && isUnpublished(watch)
-  const first = ask.unbound === undefined ? untold || isTerminal(watch.state) : untold && world.rules.bindsLast
+  const first =
+    ask.unbound === undefined ? untold || isTerminal(watch.state) : untold && world.rules.bindsLast
   if (first && audience.live.length > 0) {
     yield* tell(looking, watch)
     const shown = ask.unbound === undefined && isTerminal(watch.state)
@@ -146,8 +147,15 @@ function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
   // The snapshot, which decides nothing.
   if (told || (isNew && isNews(seen.state))) yield
   const changed = isNew ? now : watch.changed
-  const publishes = told || watch.fresh.length > 0 || isTerminal(state) || (rules.bindsLast && isUnpublished(watch))
-  const due = nextTimer(world, watch, now, change === 'back' && rules.backSoon ? now : changed, ask.fired === true)
+  const publishes =
+    told || watch.fresh.length > 0 || isTerminal(state) || (rules.bindsLast && isUnpublished(watch))
+  const due = nextTimer(
+    world,
+    watch,
+    now,
+    change === 'back' && rules.backSoon ? now : changed,
+    ask.fired === true,
+  )
   const saved = yield* saveLook(world, watch, {
     ...(state !== undefined && { state }),
     digest: isNew ? digest : (watch.digest ?? digest),
@@ -225,9 +233,9 @@ function* inTrouble({ world, me, ask }: Looking, watch: Kept): Work<Looked> {
   }
   const due = ask.fired === true ? nextTimer(world, watch, now, watch.changed, true) : undefined
   yield* saveTrouble(world, watch, { failures, due })
-  if (watch.again <= now && (failures < 2 * aheadTries || world.road === 'poll')) {
+  if ((watch.again <= now || ask.own === true) && (failures < 2 * aheadTries || world.road === 'poll')) {
     yield
-    world.look.send({ kind: 'watch', looked: watch.looked }, afterMs)
+    world.look.send({ kind: 'watch', looked: watch.looked, mark: now + afterMs }, afterMs)
     yield* markAgain(world, now + afterMs)
   }
   return { kind: 'trouble', lasting, watched: true, afterMs }

@@ -32,6 +32,8 @@ export const rules = {
   trails: true,
   /** Pushes that wait for the agent to show what they named share each other's looks. */
   sharesLooks: true,
+  /** A trailing look does not ride along on its own mark: clocks differ. */
+  marks: true,
 }
 
 export type Rules = typeof rules

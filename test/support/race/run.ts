@@ -87,7 +87,7 @@ export function run(seed: number, { rules, odds, kind: wanted, note }: Options):
     ...bed,
     ...{ rules, story, road: kind === 'polled' ? 'poll' : 'push' },
     watch: { item: undefined },
-    ...{ subs: new Map(), notices: new Map(), wakes: new Map(), inboxes: new Map() },
+    ...{ subs: new Map(), pushed: new Set(), notices: new Map(), wakes: new Map(), inboxes: new Map() },
     look: createQueue<LookBody>(bed, limits.look, body => look(world, me(), body)),
     deliver: createQueue<DeliverBody>(bed, limits.deliver, body => deliver(world, me(), body)),
     hints: [],
@@ -101,7 +101,7 @@ export function run(seed: number, { rules, odds, kind: wanted, note }: Options):
 }
 
 type Act = <T>(limitMs: number, work: (me: Me) => Work<T>, end?: (result: T) => void) => void
-type Joining = { sub: Subscription; at: number; pushedFrom: number }
+type Joining = { sub: Subscription; at: number }
 
 /** The subscribers of a run, and when each joins. */
 function cast({ chance, story }: World, kind: Kind): Joining[] {
@@ -111,7 +111,6 @@ function cast({ chance, story }: World, kind: Kind): Joining[] {
   const one = (name: string, bound: boolean, at: number): Joining => ({
     sub: subscriptionOf(name, bound, all, at),
     at: bound ? at : begin,
-    pushedFrom: bound ? at + chance.between(50, 600) : begin,
   })
   const soon = () => start + chance.between(0, 1000)
   const anyTime = () =>
@@ -151,9 +150,9 @@ const subscriptionOf = (name: string, bound: boolean, all: boolean, at: number):
   expiresAt: at + 365 * 24 * hour,
 })
 
-/** Subscribes, again until it is answered; from then on the agent pushes. */
-function enter(world: World, { sub, at, pushedFrom }: Joining, act: Act): Subscriber {
-  const { timeline, chance, happens, story, road } = world
+/** Subscribes, again until it is answered. */
+function enter(world: World, { sub, at }: Joining, act: Act): Subscriber {
+  const { timeline } = world
   const subscriber: Subscriber = { sub, owed: false, taken: new Set() }
   let answered = false
   const ask = (): void => {
@@ -169,25 +168,34 @@ function enter(world: World, { sub, at, pushedFrom }: Joining, act: Act): Subscr
     timeline.at(timeline.now() + 31_000, ask)
   }
   timeline.at(at, ask)
+  if (world.road === 'push') pushTo(world, subscriber, act)
+  return subscriber
+}
+
+/** The agent tells a subscriber of every change from when it was asked to: once, seldom twice, seldom never. */
+function pushTo(world: World, subscriber: Subscriber, act: Act): void {
+  const { timeline, chance, happens, story, pushed } = world
+  const { sub, taken } = subscriber
   const signed = chance.of(0.5)
-  for (const moment of road === 'push' ? story.moments : []) {
-    if (moment.at < pushedFrom || happens('unsent')) continue
+  for (const moment of story.moments) {
     const push = pushOf(sub, moment, signed)
-    const send = () =>
+    const send = (): void =>
       act(
         limits.receive,
         me => receive(world, me, push),
-        taken => {
-          if (!taken) return
-          subscriber.taken.add(moment.n)
-          subscriber.owed ||= answered
+        accepted => {
+          if (!accepted) return
+          taken.add(moment.n)
+          subscriber.owed = true
         },
       )
-    const sent = moment.at + (chance.of(0.85) ? chance.between(1, 30) : chance.between(30, 600))
-    timeline.at(sent, send)
-    if (happens('resent')) timeline.at(sent + chance.between(0, 20), send)
+    timeline.at(moment.at, () => {
+      if (!pushed.has(sub.ref) || happens('unsent')) return
+      const sent = moment.at + (chance.of(0.85) ? chance.between(1, 30) : chance.between(30, 600))
+      timeline.at(sent, send)
+      if (happens('resent')) timeline.at(sent + chance.between(0, 20), send)
+    })
   }
-  return subscriber
 }
 
 /** Signed pushes differ from each other, unsigned ones only in what they say. */

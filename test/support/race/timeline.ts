@@ -146,9 +146,15 @@ export function spawn<T>(
 ): void {
   const cutOff = timeline.now() + limitMs
   const step = (): void => {
-    if (timeline.now() > cutOff || happens('kill')) return note(() => 'a process dies')
+    if (timeline.now() > cutOff || happens('kill')) {
+      note(() => 'a process dies')
+      return
+    }
     const result = work.next()
-    if (result.done) return end(result.value)
+    if (result.done) {
+      end(result.value)
+      return
+    }
     const slow = happens('stall') ? chance.between(1000, 28_000) : 0
     timeline.at(timeline.now() + (result.value ?? chance.between(1, 12)) + slow, step)
   }

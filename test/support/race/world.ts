@@ -28,9 +28,10 @@ export type LookBody =
       state?: TaskState
       at: number
       tries?: number
+      mark?: number
     }
   | { kind: 'pending'; notice: string }
-  | { kind: 'watch'; looked?: number; fired?: boolean }
+  | { kind: 'watch'; looked?: number; fired?: boolean; mark?: number }
 
 export type WakeSeed = { sub: string; target: string; state: TaskState; rev: number; shows: number }
 export type DeliverBody = { id: string; of?: WakeSeed }
@@ -67,6 +68,8 @@ export type World = Bed & {
   road: 'push' | 'poll'
   watch: Cell<Kept>
   subs: Map<string, Cell<Subscription>>
+  /** The subscriptions that the agent pushes to. */
+  pushed: Set<string>
   notices: Map<string, Cell<Pending>>
   wakes: Map<string, Cell<KeptWake>>
   inboxes: Map<string, Inbox>

@@ -1,0 +1,225 @@
+// The local ground as a whole, with small doors of the test's own: who holds the data, what a restart keeps, when it is quiet, how it ends.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { SQSEvent } from 'aws-lambda'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Ground, startGround } from '../../infra/local/ground.ts'
+import type { Doors, GroundOptions } from '../../infra/local/parts.ts'
+import { startLocal } from '../../infra/local/run.ts'
+import { queues } from '../../infra/topology.ts'
+import { sendLook } from '../../shared/queue.ts'
+import type { Relay } from '../../shared/relay.ts'
+import { put } from '../../shared/store/table.ts'
+import { makeFolder } from '../support/folder.ts'
+
+const hour = 60 * 60 * 1000
+const done = { batchItemFailures: [] }
+const watches = (event: SQSEvent): string[] => event.Records.map(({ body }) => JSON.parse(body).watch)
+const look = (relay: Relay, watch: string, delayMs?: number) =>
+  sendLook(relay.queues, 'g', { v: 1, kind: 'watch', watch }, delayMs)
+
+async function start(doors: Doors, options: GroundOptions = {}): Promise<Ground> {
+  const ground = await startGround(doors, { tick: 'manual', ...options })
+  onTestFinished(() => ground.kill())
+  return ground
+}
+
+/** A door that runs some code of the test with the door's own world. */
+const api = (run: (relay: Relay) => Promise<unknown>): Doors => ({
+  api: relay => async () => {
+    await run(relay)
+    return { statusCode: 204 }
+  },
+})
+
+test('a data folder has one holder: the second is told which folder and which process', async () => {
+  const dir = makeFolder()
+  const first = await start({}, { dir })
+  await expect(startGround({}, { dir })).rejects.toThrow(`${dir} is in use by process ${process.pid}`)
+  await first.stop()
+  await start({}, { dir })
+})
+
+test('a holder that is killed leaves nothing in the way and loses nothing', async () => {
+  const dir = makeFolder()
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.resolve('../support/holder.ts')), dir])
+  await once(child.stdout, 'data')
+  await expect(startGround({}, { dir })).rejects.toThrow(`in use by process ${child.pid}`)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const ground = await start({}, { dir })
+  expect(await ground.items()).toMatchObject([{ pk: 'T#held' }])
+  expect(await ground.messages('look')).toMatchObject([{ place: 'ready' }])
+})
+
+test('a start that fails because a port is taken names it and lets go of the folder', async () => {
+  const dir = makeFolder()
+  const server = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  await expect(startGround({}, { dir, ports: { api: port } })).rejects.toThrow(`Port ${port} (api) is taken`)
+  await start({}, { dir })
+})
+
+test('a restart keeps secrets, items, messages and the time, and the secrets are for the owner only', async () => {
+  const dir = makeFolder()
+  const first = await start(
+    api(async relay => {
+      await put(relay.table, { pk: 'T#a', sk: '.' })
+      await look(relay, 'later', 600_000)
+    }),
+    { dir },
+  )
+  first.advance(hour)
+  await fetch(first.apiOrigin)
+  const { secrets, now } = first
+  await first.stop()
+  const seen: string[] = []
+  const second = await start(
+    {
+      look: () => async event => {
+        seen.push(...watches(event))
+        return done
+      },
+    },
+    { dir },
+  )
+  expect(second.secrets).toEqual(secrets)
+  expect(statSync(join(dir, 'secrets.json')).mode & 0o777).toBe(0o600)
+  expect(second.now()).toBeGreaterThanOrEqual(now() - 1000)
+  expect(await second.items()).toMatchObject([{ pk: 'T#a' }])
+  await second.drain()
+  expect(seen).toEqual([])
+  second.advance(600_000)
+  await second.drain()
+  expect(seen).toEqual(['later'])
+})
+
+test("a tenant's API key is made once and works after a restart", async () => {
+  const dir = makeFolder()
+  const first = await startLocal({ dir, tick: 'manual' })
+  const key = first.keys.demo
+  await first.stop()
+  const second = await startLocal({ dir, tick: 'manual', tenants: ['demo', 'other'] })
+  onTestFinished(() => second.kill())
+  expect(second.keys.demo).toBe(key)
+  expect(second.keys.other).not.toBe(key)
+  const { status } = await fetch(`${second.apiOrigin}/v1/agents`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  expect(status).toBe(200)
+})
+
+test('it is quiet when both queues are empty and a tick finds nothing, not before', async () => {
+  const did: string[] = []
+  let due = 2
+  const ground = await start({
+    ...api(relay => look(relay, 'a')),
+    look: relay => async event => {
+      for (const watch of watches(event)) {
+        did.push(watch)
+        if (watch === 'a') await look(relay, 'b')
+      }
+      return done
+    },
+    tick: relay => async () => {
+      did.push('tick')
+      due -= 1
+      if (due >= 0) await look(relay, `due ${due}`)
+    },
+  })
+  await fetch(ground.apiOrigin)
+  await ground.drain()
+  expect(did).toEqual(['a', 'b', 'tick', 'due 1', 'tick', 'due 0', 'tick'])
+})
+
+test('what begets itself for ever is reported, not waited for', async () => {
+  const ground = await start({
+    ...api(relay => look(relay, 'a')),
+    look: relay => async () => {
+      await look(relay, 'a')
+      return done
+    },
+  })
+  await fetch(ground.apiOrigin)
+  await expect(ground.drain(300)).rejects.toThrow('messages beget messages')
+})
+
+test('every call is known by the door that made it', async () => {
+  const calls = new Set<string>()
+  const ground = await start(
+    {
+      ...api(async relay => look(relay, 'a')),
+      tick: relay => async () => void (await put(relay.table, { pk: 'T#a', sk: '.' })),
+    },
+    { onCall: ({ who, operation }) => calls.add(`${who} ${operation}`) },
+  )
+  await fetch(ground.apiOrigin)
+  await ground.tick()
+  expect([...calls].filter(call => !call.startsWith('ground '))).toEqual(['api SendMessage', 'tick PutItem'])
+})
+
+test('a ground that was killed is not heard again, and what it was at comes back', async () => {
+  const dir = makeFolder()
+  const lines: string[] = []
+  const entered = Promise.withResolvers<void>()
+  const open = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
+  const first = await start(
+    {
+      ...api(relay => look(relay, 'a')),
+      look: relay => async () => {
+        relay.log({ step: 'entered' })
+        entered.resolve()
+        await open.promise
+        relay.log({ step: 'left' })
+        await put(relay.table, { pk: 'T#ghost', sk: '.' }).catch(() => left.resolve())
+        return done
+      },
+    },
+    { dir, write: line => lines.push(line) },
+  )
+  await fetch(first.apiOrigin)
+  await entered.promise
+  await first.kill()
+  const seen: string[] = []
+  const second = await start(
+    {
+      look: () => async event => {
+        seen.push(...watches(event))
+        return done
+      },
+    },
+    { dir },
+  )
+  open.resolve()
+  await left.promise
+  expect(lines.map(line => JSON.parse(line).step)).toEqual(['entered'])
+  await second.drain()
+  expect(seen).toEqual([])
+  second.advance(queues.look.visibilitySeconds * 1000)
+  await second.drain()
+  expect(seen).toEqual(['a'])
+  expect(await second.items()).toEqual([])
+})
+
+test('stopping does not wait for a function that hangs', async () => {
+  const entered = Promise.withResolvers<void>()
+  const ground = await start({
+    ...api(relay => look(relay, 'a')),
+    look: () => () => {
+      entered.resolve()
+      return new Promise(() => {})
+    },
+  })
+  await fetch(ground.apiOrigin)
+  await entered.promise
+  await ground.stop()
+  await expect(fetch(ground.apiOrigin)).rejects.toThrow()
+})
