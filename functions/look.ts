@@ -1,11 +1,15 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
 import { isTerminal } from '../shared/a2a/task.ts'
+import { createKeySets, type KeySets } from '../shared/keysets.ts'
 import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
 import { aheadTries, floorMs, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
 import { sendLook } from '../shared/queue.ts'
 import type { Relay } from '../shared/relay.ts'
+import { getAgent } from '../shared/store/agents.ts'
+import { getCounts } from '../shared/store/health.ts'
 import { agentGroup, watchOf } from '../shared/store/keys.ts'
+import { keyStore, restKeySet } from '../shared/store/keysets.ts'
 import { getNotice, settleNotice } from '../shared/store/notices.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
 import { getWatch, markAgain, openWatch } from '../shared/store/watches.ts'
@@ -13,14 +17,18 @@ import { settleSubscription } from '../shared/sweep.ts'
 import { type Looked, lookAt } from '../shared/watching.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
 
-export const door = (relay: Relay): QueueHandler =>
-  eachRecord(relay, async body => {
+export const door = (relay: Relay): QueueHandler => {
+  const { net, now, log, table } = relay
+  const keySets = createKeySets({ net, store: keyStore(table), now, log })
+  return eachRecord(relay, async body => {
     const message = LookMessage.parse(body)
     if (message.kind === 'notice') return lookForNotice(relay, message)
     if (message.kind === 'pending') return lookForPending(relay, message.notice)
     if (message.kind === 'subscription') return settleSubscription(relay, message.sub)
+    if (message.kind === 'keys') return refreshKeys(relay, keySets, message)
     return lookForWatch(relay, message)
   })
+}
 
 export const handler = onLambda('look', door)
 
@@ -97,6 +105,23 @@ async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handle
   if (looked.kind !== 'waits' || isTerminal(watch.state)) return 'done'
   if (watch.again >= relay.now()) return 'done'
   return later(relay, watch, message, looked.ms)
+}
+
+/** An agent is taken for silent when none of its pushes was accepted for so long. */
+const silentMs = 24 * 60 * 60 * 1000
+
+/** Fetches an agent's keys before they run out, while it pushes. */
+async function refreshKeys(
+  relay: Relay,
+  keySets: KeySets,
+  of: { tenant: string; agent: string },
+): Promise<Handled> {
+  const agent = await getAgent(relay.table, of.tenant, of.agent)
+  const { jwt } = agent?.verification ?? {}
+  const { lastAccepted = 0 } = await getCounts(relay.table, of.tenant, of.agent)
+  if (jwt === undefined || relay.now() - lastAccepted > silentMs) await restKeySet(relay.table, of)
+  else await keySets.refresh(of, jwt.jwksUrl)
+  return 'done'
 }
 
 /** Queues the message for later, then marks that a look will come. */

@@ -9,6 +9,7 @@ import {
   isFlood,
   ride,
 } from '../shared/accepting.ts'
+import { startDeadline } from '../shared/deadline.ts'
 import { type ErrorCode, says, statusOf } from '../shared/errors.ts'
 import { isHook, refOf } from '../shared/hooks.ts'
 import { createKeySets } from '../shared/keysets.ts'
@@ -47,15 +48,22 @@ export const door = (relay: Relay): HttpHandler => {
   return async event => {
     const request = readRequest(event)
     if (request === undefined) return refuse('bad_request')
+    const forTable = startDeadline(tableMs)
+    const forQueue = startDeadline(queueMs)
     const timed = {
       ...relay,
-      table: { ...table, signal: AbortSignal.timeout(tableMs) },
-      queues: { ...queues, signal: AbortSignal.timeout(queueMs) },
+      table: { ...table, signal: forTable.signal },
+      queues: { ...queues, signal: forQueue.signal },
     }
     const world = { ...kept, relay: timed, now: now() }
-    const result = await receive(world, request)
-    await kept.tally.flush(timed.table, world.now)
-    return result
+    try {
+      const result = await receive(world, request)
+      await kept.tally.flush(timed.table, world.now)
+      return result
+    } finally {
+      forTable.over()
+      forQueue.over()
+    }
   }
 }
 
@@ -80,9 +88,9 @@ async function receive(world: World, request: HttpRequest): Promise<HttpResult> 
   if (known === undefined || !isLive(known.sub, world.now)) return refuse('not_found')
   const proof = await prove(world, request, known)
   if (proof.ok) return take(world, request, known, proof)
-  if (proof.later) return refusePush(world, known, proof.reason, 'unavailable')
+  if (proof.later) return refusePush(world, known, proof.reason, refuse('unavailable'))
   world.counted.take(forger, rates.refused, world.now)
-  return refusePush(world, known, proof.reason, 'unauthorized')
+  return refusePush(world, known, proof.reason, refuse('unauthorized'))
 }
 
 /** A genuine push: is it one that can be read, about a task that is expected, and new? */
@@ -95,12 +103,12 @@ async function take(
   const { relay, tally, now } = world
   if (request.body.length > largestBody) return takeTooLarge(world, known, proof)
   const parsed = parseBody(request.body)
-  if (!parsed.ok) return refuse('bad_request', parsed.why)
+  if (!parsed.ok) return refusePush(world, known, 'body_unreadable', refuse('bad_request', parsed.why))
   const read = readPush(parsed.value)
-  if (!read.ok) return refuse('unreadable_push', read.why)
+  if (!read.ok) return refusePush(world, known, 'body_unreadable', refuse('unreadable_push', read.why))
   const { taskId } = read.push
   if (proof.claimedTaskId !== undefined && proof.claimedTaskId !== taskId)
-    return refusePush(world, known, 'task_claim_differs', 'unauthorized')
+    return refusePush(world, known, 'task_claim_differs', refuse('unauthorized'))
   if (taskId === undefined || (known.sub.taskId !== undefined && known.sub.taskId !== taskId)) {
     relay.log({ step: 'push.unexpected', ...idsOf(known), task: taskId })
     tally.note(known.agent, 'unexpected', now)
@@ -116,34 +124,41 @@ async function take(
 }
 
 /** Too large to read, but its headers prove the sender: the task that it must be about is looked at. */
-async function takeTooLarge(
-  { relay, now }: World,
-  { sub }: Known,
-  { claimedTaskId }: Genuine['proof'],
-): Promise<HttpResult> {
-  const taskId = sub.taskId ?? claimedTaskId
-  if (taskId === undefined) return refuse('too_large')
+async function takeTooLarge(world: World, known: Known, proof: Genuine['proof']): Promise<HttpResult> {
+  const { relay, now, counted, floods } = world
+  const { sub } = known
+  const taskId = sub.taskId ?? proof.claimedTaskId
+  const answer = refusePush(world, known, 'body_too_large', refuse('too_large'))
+  if (taskId === undefined) return answer
+  const genuine: Genuine = { proof, push: { kind: 'task', taskId } }
+  if (isFlood(counted, now, known, genuine)) {
+    await ride(relay, now, known, genuine, floods)
+    return answer
+  }
   const group = agentGroup(sub.tenant, sub.agent)
   try {
     await sendLook(relay.queues, group, { v: 1, kind: 'notice', sub: sub.ref, taskId, at: now })
   } catch (error) {
-    relay.log({ step: 'notice.not_queued', level: 'error', task: taskId, error })
+    relay.log({ step: 'notice.not_queued', level: 'error', ...idsOf(known), task: taskId, error })
   }
-  return refuse('too_large')
+  return answer
 }
 
-/** The sender learns nothing of the reason; the agent's owner does. */
-function refusePush(world: World, known: Known, reason: Reason, code: ErrorCode): HttpResult {
+/** The reason is for the agent's owner; of proofs the sender learns none. */
+function refusePush(world: World, known: Known, reason: Reason, answer: HttpResult): HttpResult {
   world.relay.log({ step: 'push.refused', ...idsOf(known), sub: known.sub.ref, reason })
   world.tally.refuse(known.agent, reason, world.now)
-  return refuse(code)
+  return answer
 }
 
-/** `application/json`, any `+json`, none, or bytes of no declared kind: the body decides. Compressed bodies are not taken. */
+/**
+ * `application/json`, any `+json`, none, or bytes of no declared kind: the body decides. Of types that were joined, the
+ * first counts. Compressed bodies are not taken.
+ */
 function isJson(headers: HttpRequest['headers']): boolean {
   const encoding = headers['content-encoding']?.trim().toLowerCase()
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return false
-  const type = headers['content-type']?.split(';')[0]?.trim() ?? ''
+  const type = headers['content-type']?.split(/[;,]/)[0]?.trim() ?? ''
   return type === '' || /^application\/(?:json|octet-stream|[\w.+-]+\+json)$/i.test(type)
 }
 

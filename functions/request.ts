@@ -34,7 +34,7 @@ export function readRequest(event: unknown): HttpRequest | undefined {
     query: new URLSearchParams(textOf(event.rawQueryString) ?? queryOf(event, inPath)),
     headers,
     body: bodyOf(event),
-    source: textOf(http.sourceIp) ?? textOf(fieldsOf(context.identity).sourceIp) ?? '',
+    source: textOf(http.sourceIp) ?? textOf(fieldsOf(context.identity).sourceIp) ?? forwardedFor(headers),
   }
 }
 
@@ -57,6 +57,10 @@ function headersOf(event: Fields): HttpRequest['headers'] {
     headers[name.toLowerCase()] = textsOf(value).join(', ')
   return headers
 }
+
+/** Load balancers and VPC Lattice append the address of the caller to whatever the caller wrote there itself. */
+const forwardedFor = (headers: HttpRequest['headers']): string =>
+  headers['x-forwarded-for']?.split(',').at(-1)?.trim() ?? ''
 
 function queryOf(event: Fields, inPath: string): string {
   if (inPath !== '') return inPath

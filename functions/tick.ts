@@ -51,6 +51,8 @@ function queue(relay: Relay, { timer, group }: Due): Promise<void> {
       return sendLook(relay.queues, group, { v: 1, kind: 'pending', notice: timer.key })
     case 'watch':
       return sendLook(relay.queues, group, { v: 1, kind: 'watch', watch: timer.watch, fired: true })
+    case 'keys':
+      return sendLook(relay.queues, group, { v: 1, kind: 'keys', tenant: timer.tenant, agent: timer.agent })
     case 'subscription':
       return sendLook(relay.queues, group, { v: 1, kind: 'subscription', sub: timer.ref })
     case 'wake':

@@ -72,7 +72,12 @@ async function keepTimed(relay: Relay, key: string, now: number): Promise<void> 
 }
 
 /** Whether authentic pushes come faster than they could tell anything. News of one task is counted apart from its noise. */
-export function isFlood(counted: Rates, now: number, { sub }: Known, { push }: Genuine): boolean {
+export function isFlood(
+  counted: Rates,
+  now: number,
+  { sub }: { sub: Pick<Known['sub'], 'ref' | 'agent' | 'tenant'> },
+  { push }: Genuine,
+): boolean {
   const task = `${sub.ref} ${isNews(push.state) ? 'news' : 'noise'} ${push.taskId}`
   return ![
     counted.take(`task ${task}`, rates.task, now),

@@ -5,13 +5,19 @@ import type { Relay } from './relay.ts'
 
 export const hookUrl = (relay: Relay, hook: string): string => `${relay.config.hookOrigin}/hooks/${hook}`
 
-/** The secrets of a subscription's hook, each as it stands in the push config. */
+/** The secrets of a subscription's hook, each as it stands in the push config; each is derived when it is asked for. */
 export function hookSecrets(relay: Relay, sub: Subscription, generation = sub.generation) {
   const of = (label: 'token' | 'credentials') =>
     hookSecret(relay.config.rootKeys, sub.hook, sub.tenant, generation, label)
   return {
-    token: of('token'),
-    bearer: of('credentials'),
-    basic: Buffer.from(`rouse:${of('credentials')}`).toString('base64'),
+    get token() {
+      return of('token')
+    },
+    get bearer() {
+      return of('credentials')
+    },
+    get basic() {
+      return Buffer.from(`rouse:${of('credentials')}`).toString('base64')
+    },
   }
 }

@@ -31,7 +31,7 @@ export const largestSet = 512 * 1024
 const mostKeys = 200
 const longestKid = 256
 /** Keys tried for one JWT. */
-export const mostTries = 5
+const mostTries = 5
 
 /** Asymmetric algorithms only: the shape of key that each one takes (RFC 7518 section 3.1, RFC 8037, RFC 9864). */
 const families: ReadonlyMap<string, Family> = new Map<string, Family>([

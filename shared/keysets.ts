@@ -57,6 +57,8 @@ const longestLifeMs = day
 const staleMs = day
 /** Senders hang up after 5 s: a whole fetch must leave time for the rest of the request. */
 const fetchMs = 2500
+/** By then a fetch has told its end, or its holder is dead: a kill must not cost the agent its whole allowance. */
+const leaseMs = fetchMs + second
 const firstBackoffMs = 5 * second
 const longestBackoffMs = 5 * minute
 const aheadMs = 2 * minute
@@ -124,13 +126,11 @@ const freshUntil = ({ stored }: Entry): number => stored?.freshUntil ?? 0
 const isUnsettled = ({ stored }: Entry): boolean => stored !== undefined && stored.settledAt < stored.leasedAt
 
 const isFetchedElsewhere = ({ now }: Parts, entry: Entry): boolean =>
-  isUnsettled(entry) && now() - (entry.stored?.leasedAt ?? 0) <= fetchMs + second
+  isUnsettled(entry) && now() - (entry.stored?.leasedAt ?? 0) <= leaseMs
 
 /** Whether the table may be asked. Within the allowance it has nothing new, so that forged pushes cost no read. */
 const mayAsk = (parts: Parts, entry: Entry): boolean =>
-  entry.stored === undefined ||
-  parts.now() >= entry.stored.nextFetch ||
-  (isUnsettled(entry) && !isFetchedElsewhere(parts, entry))
+  entry.stored === undefined || parts.now() >= entry.stored.nextFetch
 
 /** True when the host answered the last time, so that a missing key is the JWT's fault. */
 const isKnownGood = ({ now }: Parts, entry: Entry): boolean =>
@@ -156,14 +156,14 @@ async function leaseAndFetch(parts: Parts, entry: Entry): Promise<void> {
   const { store, now } = parts
   const at = now()
   if (entry.stored !== undefined && at < entry.stored.nextFetch) return
-  const lease = await fromStore(parts, entry, store.lease(entry.of, entry.url, at, at + allowanceMs))
+  const lease = await fromStore(parts, entry, store.lease(entry.of, entry.url, at, at + leaseMs))
   if (lease === undefined) return
   if (!lease.ok || lease.item === undefined) return adopt(entry, lease.ok ? undefined : lease.old)
   const fetched = await fetchSet(parts.net, entry.url)
   const settledAt = now()
   if (fetched.ok) {
     const { text: keys, flags, lifeMs } = fetched
-    const good = { keys, flags, settledAt, freshUntil: settledAt + lifeMs }
+    const good = { keys, flags, settledAt, freshUntil: settledAt + lifeMs, nextFetch: at + allowanceMs }
     const { fault: _over, ...leased } = lease.item
     adopt(entry, { ...leased, ...good, failures: 0 })
     parts.log({ step: 'keys.fetched', ...entry.of, keys: entry.keys.length, flags })

@@ -11,6 +11,8 @@ export type Known = { sub: Subscription; agent: Agent; at: number }
 const trustMs = 30_000
 /** How long it serves while the table cannot be read: better an event too many than one lost. */
 const despairMs = 60 * 60 * 1000
+/** How long a hook without a subscription is taken for dead: whoever still pushes to it costs no read each time. */
+const deadMs = 5000
 const remembered = 5000
 
 export type Memory = {
@@ -23,29 +25,27 @@ export type Memory = {
 }
 
 export function createMemory(now: () => number): Memory {
-  const known = new Map<string, Known>()
+  const kept = new Map<string, { at: number; known: Known | undefined }>()
   const read = async (table: Relay['table'], ref: string): Promise<Known | undefined> => {
     const sub = await getSubscription(table, ref)
     const agent = sub && (await getAgent(table, sub.tenant, sub.agent))
-    if (sub === undefined || agent === undefined) {
-      known.delete(ref)
-      return undefined
-    }
-    const found = { sub, agent, at: now() }
-    const [oldest] = known.keys()
-    if (known.size >= remembered && oldest !== undefined) known.delete(oldest)
-    known.set(ref, found)
-    return found
+    const at = now()
+    const known = sub && agent && { sub, agent, at }
+    const [oldest] = kept.keys()
+    if (kept.size >= remembered && oldest !== undefined) kept.delete(oldest)
+    kept.set(ref, { at, known })
+    return known
   }
   return {
     find: async (table, ref, freshMs = trustMs) => {
-      const found = known.get(ref)
-      if (found !== undefined && now() - found.at <= freshMs) return found
+      const found = kept.get(ref)
+      const goodMs = found?.known === undefined ? deadMs : freshMs
+      if (found !== undefined && now() - found.at <= goodMs) return found.known
       try {
         return await read(table, ref)
       } catch (error) {
-        if (found === undefined || now() - found.at > despairMs) throw error
-        return found
+        if (found?.known === undefined || now() - found.at > despairMs) throw error
+        return found.known
       }
     },
   }

@@ -40,11 +40,15 @@ export const WatchMessage = z.object({
 /** A subscription is due: sweep for tasks that an agent-wide one has not heard of, or end one that nothing bound. */
 const SubscriptionMessage = z.object({ v: version, kind: z.literal('subscription'), sub: z.string() })
 
+/** An agent's published keys are about to run out. */
+const KeysMessage = z.object({ v: version, kind: z.literal('keys'), tenant: z.string(), agent: z.string() })
+
 export const LookMessage = z.discriminatedUnion('kind', [
   NoticeMessage,
   PendingMessage,
   WatchMessage,
   SubscriptionMessage,
+  KeysMessage,
 ])
 
 /** Wake one target. `wake` finds the record that a delivery in progress keeps. */

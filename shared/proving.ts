@@ -15,8 +15,12 @@ export type Court = { relay: Relay; memory: Memory; keySets: KeySets; now: numbe
 export async function prove(court: Court, push: Presented, known: Known): Promise<Proof> {
   const proof = await proveBy(court, push, known)
   if (proof.ok || court.now - known.at <= refusalFreshMs) return proof
-  const fresh = await court.memory.find(court.relay.table, known.sub.ref, refusalFreshMs)
-  return fresh === undefined ? proof : proveBy(court, push, fresh)
+  // With the table away and nothing remembered any more, what was found a moment ago has to do.
+  const fresh = await court.memory.find(court.relay.table, known.sub.ref, refusalFreshMs).catch(() => known)
+  if (fresh === undefined) return proof
+  const again = await proveBy(court, push, fresh)
+  // Not refused for good by what may no longer be true: a 401 to an honest sender is an event lost.
+  return again.ok || court.now - fresh.at <= refusalFreshMs ? again : { ...again, later: true }
 }
 
 function proveBy(court: Court, push: Presented, { sub, agent }: Known): Promise<Proof> {
@@ -26,8 +30,11 @@ function proveBy(court: Court, push: Presented, { sub, agent }: Known): Promise<
   const expected = {
     hook: sub.hook,
     hookUrl: hookUrl(relay, sub.hook),
-    tokens: [secrets.token],
-    credentials: [verification.authorization === 'Basic' ? secrets.basic : secrets.bearer],
+    tokens: verification.token ? [secrets.token] : [],
+    credentials:
+      verification.authorization === undefined
+        ? []
+        : [verification.authorization === 'Basic' ? secrets.basic : secrets.bearer],
     verification,
   }
   return verifyPush(

@@ -1,5 +1,6 @@
 // Sends to the two queues. Delays are whole seconds of at most 15 minutes: that is SQS's limit.
 import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs'
+import { endBy } from './deadline.ts'
 import type { DeliverMessage, LookMessage } from './messages.ts'
 
 export type Queues = {
@@ -36,12 +37,14 @@ async function send(
   delayMs: number,
 ): Promise<void> {
   await queues.client.send(
-    new SendMessageCommand({
-      QueueUrl: url,
-      MessageBody: JSON.stringify(message),
-      MessageGroupId: group,
-      DelaySeconds: Math.ceil(Math.min(Math.max(delayMs, 0), longestDelayMs) / 1000),
-    }),
-    queues.signal === undefined ? {} : { abortSignal: queues.signal },
+    endBy(
+      new SendMessageCommand({
+        QueueUrl: url,
+        MessageBody: JSON.stringify(message),
+        MessageGroupId: group,
+        DelaySeconds: Math.ceil(Math.min(Math.max(delayMs, 0), longestDelayMs) / 1000),
+      }),
+      queues.signal,
+    ),
   )
 }

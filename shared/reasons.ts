@@ -1,4 +1,4 @@
-// The one table of reasons why a push is refused, in words for the agent's owner. Never shown to the sender: that would help a guesser.
+// The one table of reasons why a push is refused, in words for the agent's owner. What is wrong with a proof is never shown to the sender: that would help a guesser.
 
 const table = {
   no_proof: 'The push carried neither the token nor the Authorization that was handed out with the hook.',
@@ -31,6 +31,10 @@ const table = {
   task_claim_differs: 'The claim taskId names another task than the body, or is no text.',
   keys_unavailable:
     "The agent's keys could not be fetched and none are remembered; the sender was told to try again.",
+  body_unreadable:
+    'The push was genuine, but its body is no single A2A event as JSON in UTF-8; the sender was told what is wrong.',
+  body_too_large:
+    'The push was genuine, but its body is larger than 4.4 MB; its task was looked at if the hook or the JWT names it.',
 } as const
 
 /** Stable codes: they are counted, logged and shown to the agent's owner. */

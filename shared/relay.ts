@@ -3,9 +3,11 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { systemNow, systemRandom } from './clock.ts'
 import { type Config, loadConfig } from './config.ts'
+import { heed, innermost } from './deadline.ts'
 import { createLog, type Log } from './log.ts'
 import { createNet, type Net } from './net.ts'
 import type { Queues } from './queue.ts'
+import { signQuickly } from './signer.ts'
 import type { Table } from './store/table.ts'
 
 export type Relay = {
@@ -39,30 +41,42 @@ export function createRelay(door: string, env: Record<string, string | undefined
     maxAttempts: 2,
     requestHandler: { connectionTimeout: 500, requestTimeout: 1500, throwOnRequestTimeout: true },
   }
+  const dynamodb = new DynamoDBClient({
+    ...tuned,
+    ...(config.dynamodbEndpoint !== undefined && { endpoint: config.dynamodbEndpoint }),
+  })
+  dynamodb.middlewareStack.add(heed(dynamodb.config), innermost)
+  signQuickly(dynamodb.config)
+  const sqs = new SQSClient({
+    ...tuned,
+    md5: false,
+    ...(config.sqsEndpoint !== undefined && { endpoint: config.sqsEndpoint }),
+  })
+  sqs.middlewareStack.add(heed(sqs.config), innermost)
+  signQuickly(sqs.config)
   return {
     config,
     now,
     random,
     log: createLog(door, config.logLevel, now, world.write ?? writeLine),
     table: {
-      client: new DynamoDBClient({
-        ...tuned,
-        ...(config.dynamodbEndpoint !== undefined && { endpoint: config.dynamodbEndpoint }),
-      }),
+      client: dynamodb,
       name: config.tableName,
       shards: config.dueShards,
-      nonce: () => Buffer.from(random(9)).toString('base64url'),
+      nonce: countFrom(Buffer.from(random(9)).toString('base64url')),
     },
     queues: {
-      client: new SQSClient({
-        ...tuned,
-        md5: false,
-        ...(config.sqsEndpoint !== undefined && { endpoint: config.sqsEndpoint }),
-      }),
+      client: sqs,
       urls: { look: config.lookQueueUrl, deliver: config.deliverQueueUrl },
     },
     net: createNet(config.net),
   }
+}
+
+/** Marks of writes: drawing each of them at random would cost as much as signing it. */
+function countFrom(start: string): () => string {
+  let count = 0
+  return () => `${start}${(++count).toString(36)}`
 }
 
 const writeLine = (line: string): void => {

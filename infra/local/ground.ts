@@ -89,28 +89,31 @@ async function abandon(base: Base): Promise<void> {
   await Promise.all([...base.urls.map(url => url.kill()), base.sqs.kill(), base.dynamo.stop()])
 }
 
-/** Resolves when the work is done or the time is over. */
-async function atMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
-  const over = Promise.withResolvers<void>()
-  const timer = setTimeout(over.resolve, milliseconds)
-  await Promise.race([work, over.promise])
+/** Waits for the work, not longer than the time given. Gives whether it was done. */
+async function atMost(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  const over = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => over.resolve(false), milliseconds)
+  const done = await Promise.race([work.then(() => true), over.promise])
   clearTimeout(timer)
+  return done
 }
 
 /** Quiet means: polls that began after the last send found both queues empty, and a tick then sent nothing. */
 async function drain({ sqs }: Base, { pumps, ticker }: Running, end: number): Promise<void> {
-  for (;;) {
+  let reason = 'no time was given'
+  for (let left = end - performance.now(); left > 0; left = end - performance.now()) {
     const before = sqs.sends()
-    const unsettled = (unless: string) => (sqs.sends() === before ? undefined : unless)
-    await Promise.all(pumps.map(pump => pump.settle()))
-    const reason =
-      unsettled('messages beget messages') ??
-      (await ticker.tick().then(
-        () => undefined,
-        error => `tick fails: ${error}`,
-      )) ??
-      unsettled('tick finds something due each time')
-    if (reason === undefined) return
-    if (performance.now() > end) throw new Error(`It does not get quiet: ${reason}.`)
+    const calm = await atMost(left, Promise.all(pumps.map(pump => pump.settle())))
+    if (!calm || sqs.sends() > before) {
+      reason = 'messages beget messages'
+      continue
+    }
+    const failure = await ticker.tick().then(
+      () => undefined,
+      error => `tick fails: ${error}`,
+    )
+    if (failure === undefined && sqs.sends() === before) return
+    reason = failure ?? 'tick finds something each time'
   }
+  throw new Error(`It does not get quiet: ${reason}.`)
 }

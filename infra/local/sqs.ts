@@ -61,6 +61,7 @@ export async function startSqs(
   const worker = new Worker(new URL('./worker.ts', import.meta.url), {
     workerData: { offset: options.clock.offset, dir: options.dir },
   })
+  const ended = new Promise(resolve => worker.once('exit', resolve))
   const port = await new Promise<unknown>((resolve, reject) => {
     worker.once('message', resolve)
     worker.once('error', reject)
@@ -83,7 +84,6 @@ export async function startSqs(
     options,
   )
   const end = async (how: () => unknown) => {
-    const ended = new Promise(resolve => worker.once('exit', resolve))
     how()
     await wire.stop()
     await ended

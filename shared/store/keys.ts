@@ -82,11 +82,16 @@ export type Timer =
   | { of: 'watch'; watch: string }
   | { of: 'wake'; subject: string; id: string }
   | { of: 'subscription'; ref: string }
+  | { of: 'keys'; tenant: string; agent: string }
 
 export function readTimer({ pk, sk }: Key): Timer | undefined {
   const name = pk.slice(2)
   if (pk.startsWith('N#')) return { of: 'notice', key: name }
   if (pk.startsWith('S#')) return { of: 'subscription', ref: name }
+  if (pk.startsWith('A#')) {
+    const [tenant = '', agent = ''] = name.split('#')
+    return { of: 'keys', tenant, agent }
+  }
   if (pk.startsWith('K#') && sk === self) return { of: 'watch', watch: name }
   if (pk.startsWith('K#') && sk.startsWith(wakePrefix))
     return { of: 'wake', subject: name, id: readWakeSk(sk) }

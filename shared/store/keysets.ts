@@ -1,5 +1,5 @@
 // The item `keys` of an agent: its last good key set and who may fetch next. Settles which instance fetches; fetches nothing.
-import { agentKeysKey } from './keys.ts'
+import { agentGroup, agentKeysKey, slotOf } from './keys.ts'
 import { get, put, type Table, update, type Written } from './table.ts'
 
 export type AgentName = { tenant: string; agent: string }
@@ -23,7 +23,13 @@ export type StoredKeys = {
 }
 
 /** The good outcome of a fetch. */
-export type FetchedKeys = { keys: string; flags: string[]; settledAt: number; freshUntil: number }
+export type FetchedKeys = {
+  keys: string
+  flags: string[]
+  settledAt: number
+  freshUntil: number
+  nextFetch: number
+}
 
 /** The bad outcome of a fetch. */
 export type FailedFetch = { fault: string; failures: number; settledAt: number; nextFetch: number }
@@ -37,7 +43,7 @@ const loadKeySet = (table: Table, { tenant, agent }: AgentName): Promise<StoredK
   get<StoredKeys>(table, agentKeysKey(tenant, agent))
 
 /**
- * Takes the right to fetch: of all instances one gets it, and nobody else until `nextFetch`.
+ * Takes the right to fetch: of all instances one gets it, and nobody else until `nextFetch`, which its end puts off.
  * An item about another URL is replaced, for the agent's rule has changed.
  * @returns on refusal, what stands: perhaps another instance's newer set
  */
@@ -67,20 +73,54 @@ async function leaseKeyFetch(
   return taken.ok ? { ok: true, item: taken.item ?? fresh } : taken
 }
 
-/** Records a good fetch, unless a later one has been leased. */
-const saveKeySet = (
-  table: Table,
-  { tenant, agent }: AgentName,
-  { url, leasedAt }: StoredKeys,
-  fetched: FetchedKeys,
-): Promise<Written<StoredKeys>> =>
+/** Sets that live shorter are fetched when they are needed: keeping them fresh would be a fetch a minute. */
+const shortestAheadMs = 5 * 60 * 1000
+/** How long before its end a set is fetched again. */
+const beforeEndMs = 90 * 1000
+
+/** Its timer, by which tick has the set fetched again before a push has to wait for that. */
+function timerOf(table: Table, { tenant, agent }: AgentName, { settledAt, freshUntil }: FetchedKeys) {
+  if (freshUntil - settledAt < shortestAheadMs) return undefined
+  return {
+    slot: slotOf(agentKeysKey(tenant, agent).pk, table.shards),
+    due: freshUntil - beforeEndMs,
+    tries: 0,
+    group: agentGroup(tenant, agent),
+  }
+}
+
+/** Takes the timer off: nobody pushes any more, so the next push may wait for a fetch. */
+export const restKeySet = (table: Table, { tenant, agent }: AgentName) =>
   update<StoredKeys>(
     table,
     agentKeysKey(tenant, agent),
-    'SET #keys = :keys, #flags = :flags, #settledAt = :settledAt, #freshUntil = :freshUntil, #failures = :none, #ttl = :ttl REMOVE #fault',
-    { ...fetched, none: 0, url, leasedAt, ttl: ttlOf(fetched.settledAt) },
+    'REMOVE #slot, #due, #tries, #group',
+    {},
+    'attribute_exists(#slot)',
+  )
+
+/** Records a good fetch, unless a later one has been leased. */
+const saveKeySet = (
+  table: Table,
+  of: AgentName,
+  { url, leasedAt }: StoredKeys,
+  fetched: FetchedKeys,
+): Promise<Written<StoredKeys>> => {
+  const timer = timerOf(table, of, fetched)
+  const saved = { ...fetched, ...timer, failures: 0, ttl: ttlOf(fetched.settledAt) }
+  return update<StoredKeys>(
+    table,
+    agentKeysKey(of.tenant, of.agent),
+    [
+      `SET ${Object.keys(saved)
+        .map(name => `#${name} = :${name}`)
+        .join(', ')}`,
+      `REMOVE #fault${timer === undefined ? ', #slot, #due, #tries, #group' : ''}`,
+    ].join(' '),
+    { ...saved, url, leasedAt },
     '#url = :url AND #leasedAt = :leasedAt',
   )
+}
 
 /** Records a failed fetch, unless a later one has been leased; the last good set stays. */
 const saveKeyFault = (

@@ -10,6 +10,7 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb'
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb'
+import { endBy } from '../deadline.ts'
 import type { Key } from './keys.ts'
 
 export type Table = {
@@ -36,8 +37,10 @@ const marshalling = { removeUndefinedValues: true, convertEmptyValues: false } a
 /** Reads one item; strongly consistent unless `lazy`. */
 export async function get<T>(table: Table, key: Key, lazy = false): Promise<T | undefined> {
   const { Item } = await table.client.send(
-    new GetItemCommand({ TableName: table.name, Key: marshall(key), ConsistentRead: !lazy }),
-    until(table),
+    endBy(
+      new GetItemCommand({ TableName: table.name, Key: marshall(key), ConsistentRead: !lazy }),
+      table.signal,
+    ),
   )
   return Item && read<T>(Item)
 }
@@ -52,16 +55,18 @@ export async function put<T>(
   const req = table.nonce()
   return settle<T>(req, async () => {
     await table.client.send(
-      new PutItemCommand({
-        TableName: table.name,
-        Item: marshall({ ...item, req }, marshalling),
-        ...expression([condition], values),
-        ...(condition && {
-          ConditionExpression: condition,
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+      endBy(
+        new PutItemCommand({
+          TableName: table.name,
+          Item: marshall({ ...item, req }, marshalling),
+          ...expression([condition], values),
+          ...(condition && {
+            ConditionExpression: condition,
+            ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+          }),
         }),
-      }),
-      until(table),
+        table.signal,
+      ),
     )
     return undefined
   })
@@ -81,18 +86,20 @@ export async function update<T>(
     : `SET #req = :req ${change}`
   return settle<T>(req, async () => {
     const { Attributes } = await table.client.send(
-      new UpdateItemCommand({
-        TableName: table.name,
-        Key: marshall(key),
-        UpdateExpression: marked,
-        ...expression([marked, condition], { ...values, req }),
-        ReturnValues: 'ALL_NEW',
-        ...(condition && {
-          ConditionExpression: condition,
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+      endBy(
+        new UpdateItemCommand({
+          TableName: table.name,
+          Key: marshall(key),
+          UpdateExpression: marked,
+          ...expression([marked, condition], { ...values, req }),
+          ReturnValues: 'ALL_NEW',
+          ...(condition && {
+            ConditionExpression: condition,
+            ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+          }),
         }),
-      }),
-      until(table),
+        table.signal,
+      ),
     )
     return Attributes && read<T>(Attributes)
   })
@@ -149,8 +156,6 @@ export async function query<T>(
   return { items: Items.map(item => read<T>(item)), next: LastEvaluatedKey && read<Key>(LastEvaluatedKey) }
 }
 
-const until = ({ signal }: Table) => (signal === undefined ? {} : { abortSignal: signal })
-
 /** The one place where stored data gets its type: whatever is in the table was written by these rooms. */
 function read<T>(item: Parameters<typeof unmarshall>[0]): T {
   return unmarshall(item) as T
@@ -163,16 +168,31 @@ type Expression = {
 
 /** Collects the names and values that some expressions use. */
 function expression(texts: (string | undefined)[], values: Values): Expression {
-  const text = texts.filter(Boolean).join(' ')
-  const names = new Set(text.match(/#\w+/g))
-  const used: Values = {}
-  for (const name of new Set(text.match(/:\w+/g))) used[name] = values[name.slice(1)]
+  const { names, places } = mentionsOf(texts.filter(Boolean).join(' '))
+  const used = Object.fromEntries(places.map(place => [place, values[place.slice(1)]]))
   return {
-    ...(names.size > 0 && {
-      ExpressionAttributeNames: Object.fromEntries([...names].map(name => [name, name.slice(1)])),
-    }),
-    ...(Object.keys(used).length > 0 && { ExpressionAttributeValues: marshall(used, marshalling) }),
+    ...(names !== undefined && { ExpressionAttributeNames: names }),
+    ...(places.length > 0 && { ExpressionAttributeValues: marshall(used, marshalling) }),
   }
+}
+
+type Mentions = { names: Record<string, string> | undefined; places: string[] }
+
+/** What expressions mention, by their text. The texts are written in these rooms, so they are few. */
+const mentions = new Map<string, Mentions>()
+const mostMentions = 500
+
+function mentionsOf(text: string): Mentions {
+  const known = mentions.get(text)
+  if (known !== undefined) return known
+  const named = [...new Set(text.match(/#\w+/g))]
+  const found = {
+    names: named.length > 0 ? Object.fromEntries(named.map(name => [name, name.slice(1)])) : undefined,
+    places: [...new Set(text.match(/:\w+/g))],
+  }
+  if (mentions.size >= mostMentions) mentions.clear()
+  mentions.set(text, found)
+  return found
 }
 
 async function settle<T>(req: string | undefined, write: () => Promise<T | undefined>): Promise<Written<T>> {

@@ -1,10 +1,13 @@
 // Runs one variant in this process, which runs nothing else: so many calls as the parent says, then tells the CPU time that one took.
 import { readFileSync } from 'node:fs'
+import type { Scene } from './scene.ts'
 import type { Variant } from './variants.ts'
 
-const [file = '', name = '', scene = ''] = process.argv.slice(2)
+const [file = '', name = '', path = ''] = process.argv.slice(2)
+const scene: Scene = JSON.parse(readFileSync(path, 'utf8'))
+Object.assign(process.env, scene.env)
 const { variants }: { variants: Record<string, Variant> } = await import(file)
-const call = await variants[name]?.(JSON.parse(readFileSync(scene, 'utf8')))
+const call = await variants[name]?.(scene)
 if (call === undefined) throw new Error(`There is no variant ${name}`)
 let done = 0
 

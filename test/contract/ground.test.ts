@@ -11,7 +11,7 @@ import { type Ground, startGround } from '../../infra/local/ground.ts'
 import type { Doors, GroundOptions } from '../../infra/local/parts.ts'
 import { startLocal } from '../../infra/local/run.ts'
 import { queues } from '../../infra/topology.ts'
-import { sendLook } from '../../shared/queue.ts'
+import { sendDeliver, sendLook } from '../../shared/queue.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { put } from '../../shared/store/table.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -124,8 +124,12 @@ test('it is quiet when both queues are empty and a tick finds nothing, not befor
     look: relay => async event => {
       for (const watch of watches(event)) {
         did.push(watch)
-        if (watch === 'a') await look(relay, 'b')
+        if (watch === 'a') await sendDeliver(relay.queues, 'g', { v: 1, kind: 'wake', subject: 's', id: 'w' })
       }
+      return done
+    },
+    deliver: () => async () => {
+      did.push('wake')
       return done
     },
     tick: relay => async () => {
@@ -136,7 +140,7 @@ test('it is quiet when both queues are empty and a tick finds nothing, not befor
   })
   await fetch(ground.apiOrigin)
   await ground.drain()
-  expect(did).toEqual(['a', 'b', 'tick', 'due 1', 'tick', 'due 0', 'tick'])
+  expect(did).toEqual(['a', 'wake', 'tick', 'due 1', 'tick', 'due 0', 'tick'])
 })
 
 test('what begets itself for ever is reported, not waited for', async () => {
@@ -209,17 +213,16 @@ test('a ground that was killed is not heard again, and what it was at comes back
   expect(await second.items()).toEqual([])
 })
 
-test('stopping does not wait for a function that hangs', async () => {
-  const entered = Promise.withResolvers<void>()
-  const ground = await start({
-    ...api(relay => look(relay, 'a')),
-    look: () => () => {
-      entered.resolve()
-      return new Promise(() => {})
-    },
-  })
+test('stopping does not wait for functions that hang', async () => {
+  const entered = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+  const hang = (which: 0 | 1) => () => {
+    entered[which].resolve()
+    return new Promise<never>(() => {})
+  }
+  const ground = await start({ ...api(relay => look(relay, 'a')), look: () => hang(0), tick: () => hang(1) })
   await fetch(ground.apiOrigin)
-  await entered.promise
+  void ground.tick()
+  await Promise.all(entered.map(({ promise }) => promise))
   await ground.stop()
   await expect(fetch(ground.apiOrigin)).rejects.toThrow()
 })

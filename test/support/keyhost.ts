@@ -24,6 +24,8 @@ export type KeyHost = {
   calls: string[]
   /** Lets the store fail. */
   breakStore: (broken: boolean) => void
+  /** Holds the store's calls of one name back until it resolves. */
+  holdStore: (step: string, until: Promise<unknown>) => void
   stored: () => StoredKeys | undefined
   now: () => number
   pass: (ms: number) => void
@@ -34,6 +36,11 @@ export type KeyHost = {
 }
 
 export const setOf = (...members: unknown[]): string => JSON.stringify({ keys: members })
+
+/** Lets everything that waits for nothing but its turn come to an end. */
+export async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve()
+}
 
 /** What became of a question, in a word. */
 export const answered = (answer: KeyAnswer): string =>
@@ -64,15 +71,13 @@ export function startKeyHost(first: HostAnswer): KeyHost {
         return { status, headers: new Headers(headers), body: Buffer.from(body) }
       }),
   }
-  const { store, calls, breakStore, stored } = memoryStore(watched)
+  const { store, ...control } = memoryStore(watched)
   return {
     answer: answer => {
       present = answer
     },
     requests,
-    calls,
-    breakStore,
-    stored,
+    ...control,
     now: () => at,
     pass: ms => {
       at += ms
@@ -88,7 +93,7 @@ export function startKeyHost(first: HostAnswer): KeyHost {
         wait: async ms => {
           at += ms
           // Others have their turn, as they would while this one waits.
-          for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+          await turns()
         },
       }),
   }
@@ -98,11 +103,12 @@ export function startKeyHost(first: HostAnswer): KeyHost {
 function memoryStore(watched: <T>(work: () => Promise<T>) => Promise<T>) {
   let item: StoredKeys | undefined
   let broken = false
+  const held = new Map<string, Promise<unknown>>()
   const calls: string[] = []
   const call = <T>(name: string, work: () => T): Promise<T> =>
     watched(async () => {
       calls.push(name)
-      await Promise.resolve()
+      await held.get(name)
       if (broken) throw new Error('throttled')
       return work()
     })
@@ -127,6 +133,9 @@ function memoryStore(watched: <T>(work: () => Promise<T>) => Promise<T>) {
     stored: () => item,
     breakStore: (value: boolean) => {
       broken = value
+    },
+    holdStore: (step: string, until: Promise<unknown>) => {
+      held.set(step, until)
     },
   }
 }

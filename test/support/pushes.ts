@@ -26,8 +26,10 @@ export const rule: JwtRule = {
   skewSeconds: 60,
 }
 
-/** The rule of the 2025 A2A samples: a time and a digest, nothing else. */
-export const { issuer: _issuer, ...legacyRule }: JwtRule = { ...rule, digest: 'required' }
+const { issuer: _issuer, ...anonymous } = rule
+
+/** The rule of the 2025 A2A samples: a time and a digest, no issuer. */
+export const legacyRule: JwtRule = { ...anonymous, digest: 'required' }
 
 type Members = Record<string, unknown>
 

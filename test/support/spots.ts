@@ -34,15 +34,15 @@ export async function startKeyHost(): Promise<KeyHost> {
 }
 
 /** The API as each tenant sees it. */
-export type Tenants = Record<'demo' | 'other', Routes>
+export type Tenants = Record<'demo' | 'other', Routes & { key: string }>
 
 export async function makeTenants({ apiOrigin, secrets }: Ground): Promise<Tenants> {
   const operator = routesOf(apiOrigin, secrets.operatorKey)
-  const make = async (tenant: string): Promise<Routes> => {
+  const make = async (tenant: string): Promise<Routes & { key: string }> => {
     await operator.call('PUT', `/v1/tenants/${tenant}`, {})
     const scopes = ['admin', 'write', 'read']
     const { key } = await operator.call<{ key: string }>('POST', '/v1/keys', { tenant, scopes })
-    return routesOf(apiOrigin, key)
+    return { ...routesOf(apiOrigin, key), key }
   }
   const [demo, other] = await Promise.all([make('demo'), make('other')])
   return { demo, other }

@@ -14,7 +14,10 @@ import { type Made, type Routes, routesOf } from './routes.ts'
 export type Scene = { id: string; agent: DemoAgent; caller: Caller }
 
 export type Trip = Routes & {
-  local: Local
+  /** The relay that runs now. */
+  readonly local: Local
+  /** Stops the relay, and starts it again on the data folder and ports it was given. */
+  restart: (env?: Record<string, string>) => Promise<void>
   /** What the doors logged, in order. */
   steps: Step[]
   /** Calls of AWS operations that had their effect, in order. */
@@ -36,7 +39,7 @@ export type Trip = Routes & {
   settle: () => Promise<void>
   /** Lets time pass in strides of equal length, one unless said; all that is due after each is done. */
   pass: (milliseconds: number, strides?: number) => Promise<void>
-  /** Resolves once it is so; asked after each step and each webhook. */
+  /** Resolves once it is so; asked after each step, AWS call and webhook. */
   until: (isSo: () => boolean) => Promise<void>
   /** The steps of one name about a task. */
   stepsOf: (name: string, taskId: string) => Step[]
@@ -62,31 +65,37 @@ export async function startTrip(options: LocalOptions = {}): Promise<Trip> {
   const happened = (): void => {
     for (const look of waiting) look()
   }
-  const local = await startLocal({
-    tick: 'manual',
-    ...options,
-    // A tick reads every shard, and a trip ticks often.
-    env: { DUE_SHARDS: '2', ...options.env },
-    onStep: (_door, step) => {
-      steps.push(step)
-      happened()
-    },
-    onCall: call => calls.push(call),
-    faults: async call => {
-      for (const hold of holds) {
-        if (!hold.fits(call)) continue
-        holds.delete(hold)
-        hold.came()
-        await hold.released
-      }
-      return options.faults?.(call)
-    },
-  })
-  const clients = await startClients(local.now, happened)
+  const start = (env?: Record<string, string>): Promise<Local> =>
+    startLocal({
+      tick: 'manual',
+      ...options,
+      // A tick reads every shard, and a trip ticks often.
+      env: { DUE_SHARDS: '2', ...options.env, ...env },
+      onStep: (_door, step) => {
+        steps.push(step)
+        happened()
+      },
+      onCall: call => {
+        calls.push(call)
+        happened()
+      },
+      faults: async call => {
+        for (const hold of holds) {
+          if (!hold.fits(call)) continue
+          holds.delete(hold)
+          hold.came()
+          await hold.released
+        }
+        return options.faults?.(call)
+      },
+    })
+  let local = await start()
+  const now = (): number => local.now()
+  const clients = await startClients(now, happened)
   const routes = routesOf(local.apiOrigin, local.keys.demo ?? '')
   const agents: DemoAgent[] = []
   const launch: Trip['startAgent'] = async more => {
-    const agent = await startAgent({ now: local.now, ...more })
+    const agent = await startAgent({ now, ...more })
     agents.push(agent)
     return agent
   }
@@ -106,7 +115,14 @@ export async function startTrip(options: LocalOptions = {}): Promise<Trip> {
   }
   return {
     ...routes,
-    ...{ local, steps, calls, clients, register },
+    get local() {
+      return local
+    },
+    restart: async env => {
+      await local.stop()
+      local = await start(env)
+    },
+    ...{ steps, calls, clients, register },
     startAgent: launch,
     scene: async more => register(await launch(), more),
     subscribe,

@@ -10,6 +10,7 @@ import {
   type Fields,
   type Made,
   startApi,
+  unread,
 } from '../support/api.ts'
 
 let api: Api
@@ -21,8 +22,7 @@ let still = false
 
 beforeAll(async () => {
   api = await startApi({
-    faults: ({ who, operation }) =>
-      still && who === 'ground' && operation === 'ReceiveMessage' ? 'throttle' : undefined,
+    faults: call => (still ? unread(call) : undefined),
   })
   caller = await callAgent(api.agent.cardUrl())
   hook = `${api.agent.origin}/woken`

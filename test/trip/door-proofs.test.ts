@@ -40,12 +40,6 @@ const nearly = (text: string): string => text.slice(0, -1) + (text.endsWith('A')
 played('the token that was handed out', () => door, [
   [
     0,
-    'under either name',
-    [{ to: byToken }, { to: byToken, headers: {}, body: body.replace('c-1', 'c-2') }],
-    ['ACK', 'ACK'],
-  ],
-  [
-    0,
     'under the name of Go and Rust',
     handed(byToken, ({ token }) => ({ [x]: undefined, [plain]: token })),
     'ACK',

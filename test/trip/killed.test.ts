@@ -1,4 +1,4 @@
-// The relay's process is really killed at five named points and started again on its data: the wake still comes, once by its id.
+// The relay's process is really killed at named points and started again on its data: the wake still comes, once by its id.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -33,6 +33,7 @@ test.each([
   ['the notice was queued', 'notice.queued', 1],
   ['the snapshot was saved', 'snapshot.saved', 1],
   ['the inbox entry was appended', 'inbox.appended', 1],
+  ['the wake was queued', 'wake.queued', 1],
   // Nobody can know then whether the client has it: the same id comes again.
   ['the webhook was sent', 'wake.sent', 2],
 ])(

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Variant } from '../../infra/local/agent/cards.ts'
 import type { Lie } from '../../infra/local/agent/lies.ts'
 import type { SeenTask } from '../support/routes.ts'
-import { push, startTrip, statusPush, type Trip } from '../support/trip.ts'
+import { type Begun, push, type Scene, startTrip, statusPush, type Trip } from '../support/trip.ts'
 
 let trip: Trip
 
@@ -41,7 +41,7 @@ describe.each<[name: string, variant: Partial<Variant>, known: boolean]>([
 
   /** All agents begin to lie, their tasks end, ten minutes pass; then they tell the truth again. */
   beforeAll(async () => {
-    const begun = []
+    const begun: (Scene & Begun & { lie: Lie })[] = []
     for (const [lie] of lies) {
       const scene = await trip.scene({ variant })
       const taskId = await scene.caller.send('work')

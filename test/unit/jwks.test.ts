@@ -85,7 +85,11 @@ describe('sets', () => {
       Buffer.from(JSON.stringify({ keys: [ec.jwk] })).toString('base64'),
       'not_a_key_set',
     ],
-    ['no UTF-8', Buffer.from([0xff, 0xfe, 0x7b]), 'not_a_key_set'],
+    [
+      'no UTF-8',
+      Buffer.from(JSON.stringify({ keys: [{ ...ec.jwk, kid: '\u00ff' }] }), 'latin1'),
+      'not_a_key_set',
+    ],
     ['no member', '{"keys":[]}', 'no_usable_key'],
     ['no usable member', JSON.stringify({ keys: [privateOf(ec)] }), 'no_usable_key'],
     ['more than the cap', `{"keys":[],"x":"${'x'.repeat(largestSet)}"}`, 'too_large'],
@@ -113,6 +117,7 @@ describe('sets', () => {
   test('case 17: of 10 000 members 200 are looked at, and the owner is told', () => {
     const reading = setOf(...Array.from({ length: 10_000 }, () => ({ kty: 'FOO' })))
     expect(kids(reading)).toBe('no_usable_key')
+    expect(kids(setOf(...Array.from({ length: 200 }, () => ({})), ec.jwk))).toBe('no_usable_key')
     expect(setOf(ec.jwk, ...Array.from({ length: 200 }, () => ({})))).toMatchObject({
       flags: ['too_many_keys', 'unsupported_key'],
     })

@@ -54,7 +54,7 @@ function flip(text: string): string {
 }
 
 test.each(['', 'x', 'a.b.c.d.e', sealed.slice(0, -8)])(
-  'what is no sealed text is an error, not an answer: %.12s',
+  'what is no sealed text is an error, not an answer: number %#',
   async text => {
     await expect(unseal(first, 'agent', 'acme/a1', text)).rejects.toThrow()
   },

@@ -41,7 +41,7 @@ export function* receive(world: World, me: Me, push: Push): Work<boolean> {
   if (!isLive(sub, at)) return false
   const { state } = push.moment
   const cell = cellOf(world.notices, push.key)
-  const timer = isNews(state) || sub.taskId === undefined
+  const timer = world.rules.noticeTimers && (isNews(state) || sub.taskId === undefined)
   const due = at + noticeTimerMs
   const accepted = yield* write(
     world,
@@ -144,16 +144,13 @@ function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
 const isOwn = ({ rules }: World, watch: Kept, { mark }: NoticeBody | WatchBody): boolean =>
   rules.marks && mark !== undefined && mark === watch.again
 
+/** Queues the message for later, then marks that a look will come. */
 function* later(world: World, me: Me, body: NoticeBody | WatchBody, delayMs: number): Work<Handled> {
-  const { rules } = world
   const wholeMs = Math.ceil(delayMs / 1000) * 1000
-  const again = me.now() + wholeMs
-  const renews = rules.trails && body.kind === 'notice' && !isNews(body.state)
-  const marked = !rules.trails || body.kind === 'watch' || renews
-  if (marked && !rules.queueFirst) yield* markAgain(world, again)
+  const mark = me.now() + wholeMs
   yield
-  world.look.send({ ...body, ...(renews && { at: me.now() }), ...(marked && { mark: again }) }, wholeMs)
-  if (marked && rules.queueFirst) yield* markAgain(world, again)
+  world.look.send({ ...body, mark }, wholeMs)
+  yield* markAgain(world, mark)
   return 'done'
 }
 
@@ -173,6 +170,7 @@ function* settle(world: World, body: NoticeBody): Work<Handled> {
 }
 
 const deliverLeaseMs = 25_000
+const outlivingMs = 32_000
 const longestDelayMs = 900_000
 
 export function* deliver(world: World, me: Me, body: DeliverBody): Work<Handled> {
@@ -180,7 +178,12 @@ export function* deliver(world: World, me: Me, body: DeliverBody): Work<Handled>
   if (watch === undefined) return 'done'
   const now = me.now()
   const seed: KeptWake | undefined = body.of && { ...body.of, status: 'pending', lease: 0, tries: 0 }
-  const leased = yield* leaseWake(world, body.id, { now, until: now + deliverLeaseMs }, seed)
+  const leased = yield* leaseWake(
+    world,
+    body.id,
+    { now, until: now + (world.rules.outlives ? outlivingMs : deliverLeaseMs) },
+    seed,
+  )
   if (leased.kind === 'done') return 'done'
   if (leased.kind === 'busy') return 'again'
   if (leased.kind === 'leased') return yield* attempt(world, me, watch, body, leased.wake)
@@ -260,10 +263,8 @@ function* queueAndHold<T extends Timed>(
   const seen = cell.item
   if (seen?.due === undefined || seen.due > now) return
   const { due, tries } = seen
-  if (world.rules.queueFirst) {
-    yield
-    queue()
-  }
+  yield
+  queue()
   const until = me.now() + holdMs(tries)
   yield* write(
     world,
@@ -271,9 +272,6 @@ function* queueAndHold<T extends Timed>(
     item => item?.due === due,
     item => item && { ...item, due: until, tries: tries + 1 },
   )
-  if (world.rules.queueFirst) return
-  yield
-  queue()
 }
 
 /** Makes a subscription live and has the agent push to it, as the API does; whoever asked has its 2xx at the end. */

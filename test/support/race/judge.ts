@@ -1,7 +1,7 @@
 // Says what went wrong in a run of the model, and how late the last state was told. Looks only at what users could see, and at what is left over.
 import { isNews, isTerminal } from '../../../shared/a2a/task.ts'
 import { leaseMs, wants, windowMs } from '../../../shared/policy.ts'
-import type { Run, Subscriber } from './run.ts'
+import { mostLooks, type Run, type Subscriber } from './run.ts'
 import type { Entry, World } from './world.ts'
 
 export type Verdict = {
@@ -32,10 +32,18 @@ export type Fault =
   | 'forgotten'
   /** A state that lasted, whose push was taken, was never told though it was there for half an hour. */
   | 'missed'
+  /** The last state was told, but only because its timer came. */
+  | 'late'
+  /** Messages beget messages. */
+  | 'churn'
+
+const minute = 60_000
 
 /** Longer than every deadline on the way: timer, tick, a message that comes back, its second death. */
-const lastingMs = 30 * 60_000
+const lastingMs = 30 * minute
 
+/** A floor may be hours away; whatever was pushed must not wait for it. */
+const latestMs = 20 * minute
 /** A state that is over sooner may be passed over. */
 const patientMs = 10_000
 
@@ -51,6 +59,7 @@ export function judge({ world, subscribers, end }: Run): Verdict {
     skipped += skippedOf(world, subscriber, entries)
     slowMs = Math.max(slowMs, slownessOf(world, subscriber, entries))
   }
+  if (lateMs > latestMs) faults.add('late')
   for (const fault of leftOver(world, end)) faults.add(fault)
   return { faults: [...faults], lateMs, skipped, slowMs }
 }
@@ -84,11 +93,12 @@ function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Gene
       yield 'missed'
 }
 
-function latenessOf({ story, hints }: World, { sub }: Subscriber): number {
-  const told = hints.filter(
-    hint => hint.sub === sub.ref && story.moments[hint.shows]?.look === story.last.look,
-  )
-  return Math.min(...told.map(({ at }) => at)) - Math.max(story.last.at, sub.createdAt)
+/** From when the last state was there, pushed and accepted, or the subscriber was: whatever came later. */
+function latenessOf({ story, hints, watch }: World, { sub, since, taken }: Subscriber): number {
+  const { last } = story
+  if (!taken.has(last.n) && since < last.at) return 0
+  const told = hints.filter(hint => hint.sub === sub.ref && hint.rev === watch.item?.rev)
+  return Math.min(...told.map(({ at }) => at)) - Math.max(last.at, since)
 }
 
 const skippedOf = ({ story }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
@@ -108,10 +118,11 @@ function* leftOver(
   const { item } = watch
   if (over && item?.due !== undefined) yield 'left over'
   if (!over && item !== undefined && item.due === undefined) yield 'forgotten'
-  if (item !== undefined && item.lease > end) yield 'left over'
+  if (item !== undefined && item.lease > end + minute) yield 'left over'
   if ([...notices.values()].some(notice => notice.item?.due !== undefined)) yield 'left over'
   if ([...wakes.values()].some(wake => wake.item?.status === 'pending')) yield 'left over'
   if (look.waiting() > (road === 'poll' && !over ? 3 : 0) || deliver.waiting() > 0) yield 'left over'
+  if (look.sent() > mostLooks) yield 'churn'
   if (look.dead() + deliver.dead() > 0) yield 'left over'
 }
 

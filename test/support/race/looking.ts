@@ -68,7 +68,7 @@ export function* lookAt(world: World, me: Me, watch: Kept, ask: Ask): Work<Looke
   const now = me.now()
   const wait = waitMs(rules.fence ? watch : { ...watch, lease: 0 }, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
-  const at = { now, start: startAfter(watch, now), until: now + leaseMs }
+  const at = { now, start: startAfter(watch, now), until: now + (rules.outlives ? 32_000 : leaseMs) }
   const leased = yield* leaseWatch(world, watch, at)
   if (leased === undefined) return { kind: 'waits', ms: windowMs }
   return yield* lookUnderLease({ world, me, ask, audience: yield* audienceOf(world, me, leased) }, leased)
@@ -88,8 +88,7 @@ function* lookUnderLease(looking: Looking, watch: Kept): Work<Looked> {
   const { world, ask, audience } = looking
   for (const ref of audience.gone) yield* leaveWatch(world, ref)
   const untold = world.rules.publishFirst && isUnpublished(watch)
-  const first =
-    ask.unbound === undefined ? untold || isTerminal(watch.state) : untold && world.rules.bindsLast
+  const first = untold || (ask.unbound === undefined && isTerminal(watch.state))
   if (first && audience.live.length > 0) {
     yield* tell(looking, watch)
     const shown = ask.unbound === undefined && isTerminal(watch.state)
@@ -107,7 +106,7 @@ function* lookUnderLease(looking: Looking, watch: Kept): Work<Looked> {
   return bound === undefined ? { kind: 'dropped' } : yield* save(looking, bound, seen)
 }
 
-/** Asks the agent. A replica answers what was true up to 1.5 s ago. */
+/** Asks the agent. A replica answers what was true some time ago. */
 function* getTask(world: World): Work<Moment | undefined> {
   const { chance, timeline, happens, story } = world
   yield chance.between(2, 60)
@@ -116,7 +115,7 @@ function* getTask(world: World): Work<Moment | undefined> {
     yield chance.pick(chance.between(1, 50), 10_000)
     return undefined
   }
-  const seen = story.at(timeline.now() - (happens('replica') ? chance.between(0, 1500) : 0))
+  const seen = story.at(timeline.now() - (happens('replica') ? chance.between(0, world.replicaMs) : 0))
   yield chance.of(0.9) ? chance.between(2, 400) : chance.between(400, 6000)
   return seen
 }
@@ -134,11 +133,24 @@ function* bind({ world, me }: Looking, watch: Kept, sub: Subscription): Work<Kep
 
 const concerns = ({ live }: Audience, state: TaskState): boolean => live.some(sub => wants(sub, state))
 
+/** Judges an answer; one that the agent itself dates before what is known is a replica's, too. */
+function judge(
+  { rules, story }: World,
+  watch: Kept,
+  { task }: Moment,
+  now: number,
+): ReturnType<typeof compare> {
+  const judged = compare(rules.ring ? watch : { ...watch, ring: [] }, task, now)
+  const known = story.moments[watch.shows]?.task.timestamp ?? ''
+  const older = rules.stamps && task.timestamp !== undefined && task.timestamp < known
+  return judged.change === 'new' && older ? { ...judged, change: 'back', ring: watch.ring } : judged
+}
+
 function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
   const { world, me, ask, audience } = looking
   const { rules } = world
   const now = me.now()
-  const { change, digest, ring } = compare(rules.ring ? watch : { ...watch, ring: [] }, seen.task, now)
+  const { change, digest, ring } = judge(world, watch, seen, now)
   const isNew = change === 'new'
   const rev = isNew ? watch.rev + 1 : watch.rev
   const keeps = change === 'back' || (rules.endStays && change === 'none')
@@ -148,7 +160,7 @@ function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
   if (told || (isNew && isNews(seen.state))) yield
   const changed = isNew ? now : watch.changed
   const publishes =
-    told || watch.fresh.length > 0 || isTerminal(state) || (rules.bindsLast && isUnpublished(watch))
+    told || watch.fresh.length > 0 || isTerminal(state) || (rules.publishFirst && isUnpublished(watch))
   const due = nextTimer(
     world,
     watch,

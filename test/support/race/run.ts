@@ -4,7 +4,7 @@ import { taskStates } from '../../../shared/a2a/task.ts'
 import type { Subscription } from '../../../shared/model.ts'
 import { deliver, look, type Push, receive, subscribe, tick } from './doors.ts'
 import type { Rules } from './rules.ts'
-import { type Moment, taskId, tellStory } from './story.ts'
+import { type Moment, type Pace, taskId, tellStory } from './story.ts'
 import { createBed, createQueue, type Odds, spawn, type Work } from './timeline.ts'
 import type { DeliverBody, LookBody, Me, World } from './world.ts'
 
@@ -32,7 +32,9 @@ export const mild: Odds = {
 export type Options = {
   rules: Rules
   odds: Odds
-  kind?: Kind
+  kind?: Kind | undefined
+  pace?: Pace | undefined
+  replicaMs?: number | undefined
   note?: (time: number, what: string) => void
 }
 
@@ -45,6 +47,8 @@ export type Subscriber = {
   sub: Subscription
   /** Whether it was promised anything: its caller got 2xx, and if it was unbound, a push of it did too. */
   owed: boolean
+  /** When it was promised that, by the true time. */
+  since: number
   /** The states whose push to it was answered with 2xx. */
   taken: Set<number>
 }
@@ -56,10 +60,15 @@ const minute = 60_000
 const hour = 60 * minute
 /** Clocks are off by up to this much. */
 const skewMs = 500
+/** A run that queues more than this is given up: it would never end. */
+export const mostLooks = 3000
 const limits = { receive: 5000, api: 30_000, look: 30_000, deliver: 30_000, tick: 50_000 }
 
 /** Runs one seed to its end: until nothing is left to happen, or hours after the last state. */
-export function run(seed: number, { rules, odds, kind: wanted, note }: Options): Run {
+export function run(
+  seed: number,
+  { rules, odds, kind: wanted, pace = 'mixed', replicaMs = 1500, note }: Options,
+): Run {
   let nextTick = Number.POSITIVE_INFINITY
   const onTimer = (due: number): void => {
     const time = Math.max(Math.ceil(due / minute), Math.floor(timeline.now() / minute) + 1) * minute
@@ -75,7 +84,7 @@ export function run(seed: number, { rules, odds, kind: wanted, note }: Options):
   }
   const bed = createBed(seed, odds, begin, onTimer, note)
   const { timeline, chance } = bed
-  const story = tellStory(chance, begin + chance.between(0, minute))
+  const story = tellStory(chance, begin + chance.between(0, minute), pace)
   const kind = wanted ?? chance.pick(...kinds)
   const me = (): Me => {
     const skew = Math.round(chance.between(-skewMs, skewMs))
@@ -85,7 +94,7 @@ export function run(seed: number, { rules, odds, kind: wanted, note }: Options):
     spawn(bed, work(me()), limitMs, end)
   const world: World = {
     ...bed,
-    ...{ rules, story, road: kind === 'polled' ? 'poll' : 'push' },
+    ...{ rules, story, replicaMs, road: kind === 'polled' ? 'poll' : 'push' },
     watch: { item: undefined },
     ...{ subs: new Map(), pushed: new Set(), notices: new Map(), wakes: new Map(), inboxes: new Map() },
     look: createQueue<LookBody>(bed, limits.look, body => look(world, me(), body)),
@@ -96,7 +105,7 @@ export function run(seed: number, { rules, odds, kind: wanted, note }: Options):
   const subscribers = cast(world, kind).map(joins => enter(world, joins, act))
   timeline.at(story.last.at + chance.between(0, 400_000), bed.calm)
   const end = story.last.at + 24 * hour
-  timeline.run(end)
+  timeline.run(end, () => world.look.sent() <= mostLooks)
   return { world, subscribers, end, kind }
 }
 
@@ -110,7 +119,7 @@ function cast({ chance, story }: World, kind: Kind): Joining[] {
   const all = chance.of(0.4)
   const one = (name: string, bound: boolean, at: number): Joining => ({
     sub: subscriptionOf(name, bound, all, at),
-    at: bound ? at : begin,
+    at,
   })
   const soon = () => start + chance.between(0, 1000)
   const anyTime = () =>
@@ -130,7 +139,7 @@ function cast({ chance, story }: World, kind: Kind): Joining[] {
     case 'late':
       return [one('s1', true, soon()), one('s2', true, anyTime())]
     case 'late unbound':
-      return [one('s1', true, soon()), one('s2', false, begin)]
+      return [one('s1', true, soon()), one('s2', false, chance.of(0.5) ? begin : anyTime())]
   }
 }
 
@@ -153,7 +162,7 @@ const subscriptionOf = (name: string, bound: boolean, all: boolean, at: number):
 /** Subscribes, again until it is answered. */
 function enter(world: World, { sub, at }: Joining, act: Act): Subscriber {
   const { timeline } = world
-  const subscriber: Subscriber = { sub, owed: false, taken: new Set() }
+  const subscriber: Subscriber = { sub, owed: false, since: at, taken: new Set() }
   let answered = false
   const ask = (): void => {
     if (answered) return
@@ -162,6 +171,7 @@ function enter(world: World, { sub, at }: Joining, act: Act): Subscriber {
       me => subscribe(world, me, sub),
       () => {
         answered = true
+        subscriber.since = timeline.now()
         if (sub.taskId !== undefined) subscriber.owed = true
       },
     )

@@ -1,4 +1,5 @@
 // The writes of shared/store, condition for condition, on a model's cells. Each is one step.
+import { isTerminal } from '../../../shared/a2a/task.ts'
 import type { Subscription } from '../../../shared/model.ts'
 import { type Written, write } from './cells.ts'
 import { taskId } from './story.ts'
@@ -98,14 +99,14 @@ export type Seen = Pick<
 > & { backSince?: number; due?: number }
 
 export function* saveLook(world: World, watch: Kept, seen: Seen): Work<Kept | undefined> {
+  const { fence, timerStays } = world.rules
   const saved = yield* updateWatch(
     world,
-    item => item.lookAt === watch.lookAt || !world.rules.fence,
-    ({ backSince: _, failures: __, troubleSince: ___, trouble: ____, ...item }) => ({
-      ...item,
-      ...seen,
-      tries: 0,
-    }),
+    item => item.lookAt === watch.lookAt || !fence,
+    ({ backSince: _, failures: __, due, ...item }) => {
+      const stays = due !== undefined && (timerStays || !isTerminal(seen.state))
+      return { ...item, ...(stays && { due }), ...seen, tries: 0 }
+    },
   )
   return saved.ok ? saved.item : undefined
 }

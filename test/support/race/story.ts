@@ -15,12 +15,19 @@ export type Story = {
 }
 
 const minute = 60_000
+const long = [30 * minute, 180 * minute] as const
 
-/** Tells a story that begins at `start`: mostly bursts and seconds, at times minutes, seldom hours. */
-export function tellStory(chance: Chance, start: number): Story {
+/**
+ * `mixed`: mostly bursts and seconds, at times minutes, seldom hours, but often before the end. `brisk`: many states,
+ * each about as long as a window.
+ */
+export type Pace = 'mixed' | 'brisk'
+
+/** Tells a story that begins at `start`. */
+export function tellStory(chance: Chance, start: number, pace: Pace): Story {
   const style = { stamped: chance.of(0.5), worded: chance.of(0.6) }
   const states: TaskState[] = [chance.pick('submitted', 'working')]
-  for (let more = Math.floor(chance.between(1, 6)); more > 0; more--)
+  for (let more = Math.floor(chance.between(1, pace === 'mixed' ? 6 : 16)); more > 0; more--)
     states.push(
       isInterrupted(states.at(-1)) ? 'working' : chance.pick('input-required', 'working', 'auth-required'),
     )
@@ -28,7 +35,7 @@ export function tellStory(chance: Chance, start: number): Story {
   if (states.at(-1) !== end) states.push(end)
   let at = start
   const begun = states.map((state, n) => {
-    if (n > 0) at += gap(chance)
+    if (n > 0) at += pace === 'brisk' ? chance.between(100, 1500) : gap(chance, n === states.length - 1)
     return { n, at, state, ...lookOf(state, n, at, style) }
   })
   const moments = begun.map((moment, n) => ({
@@ -40,10 +47,11 @@ export function tellStory(chance: Chance, start: number): Story {
   return { moments, last, at: time => moments.findLast(moment => moment.at <= time) }
 }
 
-function gap(chance: Chance): number {
+function gap(chance: Chance, isLast: boolean): number {
+  if (isLast && chance.of(0.4)) return chance.between(...long)
   if (chance.of(0.4)) return chance.between(5, 80)
   if (chance.of(0.8)) return chance.between(300, 4000)
-  return chance.of(0.8) ? chance.between(5000, 5 * minute) : chance.between(30 * minute, 180 * minute)
+  return chance.of(0.8) ? chance.between(5000, 5 * minute) : chance.between(...long)
 }
 
 /** The task as GetTask answers it. Some agents write no time, and some ask without a message. */

@@ -28,8 +28,8 @@ type Event = { time: number; order: number; act: () => void }
 export type Timeline = {
   now: () => number
   at: (time: number, act: () => void) => void
-  /** Lets events happen, in order, up to a time. */
-  run: (until: number) => void
+  /** Lets events happen, in order, up to a time, while they are wanted. */
+  run: (until: number, wanted: () => boolean) => void
 }
 
 /** A timeline that starts at `now`; its events stand in a binary heap. */
@@ -67,8 +67,8 @@ export function createTimeline(now: number): Timeline {
   return {
     now: () => now,
     at: (time, act) => push({ time: Math.max(time, now), order: count++, act }),
-    run: until => {
-      for (let event = pop(); event !== undefined && event.time <= until; event = pop()) {
+    run: (until, wanted) => {
+      for (let event = pop(); event !== undefined && event.time <= until && wanted(); event = pop()) {
         now = event.time
         event.act()
       }
@@ -164,6 +164,8 @@ export function spawn<T>(
 export type Queue<Body> = {
   /** Delays are whole seconds of at most 15 minutes. */
   send: (body: Body, delayMs?: number) => void
+  /** Messages sent so far. */
+  sent: () => number
   /** Messages that were neither handled nor given up. */
   waiting: () => number
   /** Messages that were received too often. */
@@ -181,6 +183,7 @@ export function createQueue<Body>(
   handle: (body: Body) => Work<'done' | 'again'>,
 ): Queue<Body> {
   const { timeline, chance, happens } = bed
+  let sent = 0
   let waiting = 0
   let dead = 0
   const receive = (body: Body, receives: number): void => {
@@ -204,6 +207,7 @@ export function createQueue<Body>(
     })
   }
   const enqueue = (body: Body, delayMs: number): void => {
+    sent += 1
     waiting += 1
     const whole = Math.ceil(Math.min(Math.max(delayMs, 0), longestDelayMs) / 1000) * 1000
     const lag = happens('lag') ? chance.between(100, 6000) : chance.between(1, 30)
@@ -214,6 +218,7 @@ export function createQueue<Body>(
       enqueue(body, delayMs)
       if (happens('lostAnswer')) enqueue(body, delayMs)
     },
+    sent: () => sent,
     waiting: () => waiting,
     dead: () => dead,
   }

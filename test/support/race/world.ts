@@ -66,6 +66,8 @@ export type World = Bed & {
   rules: Rules
   story: Story
   road: 'push' | 'poll'
+  /** How old a replica's answer may be. */
+  replicaMs: number
   watch: Cell<Kept>
   subs: Map<string, Cell<Subscription>>
   /** The subscriptions that the agent pushes to. */

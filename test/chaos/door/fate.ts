@@ -1,0 +1,119 @@
+// Lets each call of a door under test go well or wrong as its cell says, ends the door where it is to be killed, and notes what was written.
+import type { Call, Fault, Outcome } from '../../../infra/local/wire.ts'
+import type { Answer } from '../../support/receiver.ts'
+import { type Cell, isKill, type Scene } from './cells.ts'
+import { stepOf } from './steps.ts'
+
+/** One cell while it is played. */
+export type Play = {
+  /** Names its agent, its task and its doors. */
+  id: string
+  cell: Cell
+  /** Requests begun since the weather turned: 1 during the first push, 0 before. */
+  request: number
+  /** How often the planned fault struck. */
+  struck: number
+  /** A record of the push was stored, and how many messages were queued. */
+  recorded: boolean
+  queued: number
+  /** Answers in order, 0 where the connection broke. */
+  answers: number[]
+  /** Whether a 2xx came while neither record nor message was there. */
+  uncovered: boolean
+  /** Ends the door that serves it now, and resolves when it is gone. */
+  kill: () => Promise<void>
+  /** Resolves when the request under way was answered. */
+  answered: Promise<unknown>
+}
+
+export type Fate = {
+  plays: Map<string, Play>
+  faults: (call: Call) => Fault | undefined | Promise<Fault | undefined>
+  onCall: (call: Call, outcome: Outcome) => void
+  keysOf: (agent: string) => Answer | undefined
+}
+
+/** A door's access key id: its cell's and its own number. Those that are dead have no effect any more. */
+export const whoOf = ({ id }: Play, instance: number): string => `${id}i${instance}`
+
+export function createFate(dead: ReadonlySet<string>): Fate {
+  const plays = new Map<string, Play>()
+  const playOf = (who: string): Play | undefined => plays.get(/^(c\d+)i\d+$/.exec(who)?.[1] ?? '')
+  const struckBy = new Map<Call, Play>()
+  return {
+    plays,
+    faults: async call => {
+      const play = playOf(call.who)
+      if (play === undefined) return undefined
+      if (dead.has(call.who)) return 'throttle'
+      if (isPlanned(play, stepOf(call))) {
+        struckBy.set(call, play)
+        return strike(play)
+      }
+      return isAway(play, call.service) ? 'throttle' : undefined
+    },
+    onCall: (call, { status }) => {
+      const play = playOf(call.who)
+      if (play === undefined) return
+      if (play.request > 0 && status === 200) note(play, call)
+      // The effect is there, the answer is not: a process that ends now knows nothing of it.
+      if (struckBy.delete(call) && play.cell.how === 'kill after') void play.kill()
+    },
+    keysOf: agent => {
+      const play = plays.get(agent)
+      if (play === undefined) return undefined
+      if (isPlanned(play, 'fetch')) return fetched(play)
+      return play.cell.scene === ('host down' satisfies Scene) && play.request === 1
+        ? { status: 503 }
+        : undefined
+    },
+  }
+}
+
+const isPlanned = ({ cell, request }: Play, step: Cell['step']): boolean =>
+  step !== undefined && cell.step === step && request === 1
+
+/** Bad weather lasts until after the first repeat. */
+function isAway({ cell: { weather }, request }: Play, service: Call['service']): boolean {
+  if (request < 1 || request > 2) return false
+  return weather === 'both away' || weather === (service === 'sqs' ? 'queue away' : 'table away')
+}
+
+async function strike(play: Play): Promise<Fault | undefined> {
+  play.struck += 1
+  switch (play.cell.how) {
+    case 'blip before':
+      return play.struck === 1 ? 'throttle' : undefined
+    case 'blip after':
+      return play.struck === 1 ? 'fail_after' : undefined
+    case 'fail before':
+      return 'throttle'
+    case 'fail after':
+      return 'fail_after'
+    case 'kill before':
+      await play.kill()
+      return 'throttle'
+    case 'kill after':
+      return 'fail_after'
+    case 'late':
+      await play.answered
+      return undefined
+    case 'nothing':
+      return undefined
+  }
+}
+
+/** What the key host does when the fetch is what goes wrong. */
+function fetched(play: Play): Answer {
+  play.struck += 1
+  if (isKill(play.cell)) void play.kill()
+  const { how } = play.cell
+  if (how === 'fail before') return { status: 503 }
+  return { fault: how === 'fail after' ? 'cut' : 'hang' }
+}
+
+function note(play: Play, call: Call): void {
+  const step = stepOf(call)
+  if (step === 'notice') play.recorded = true
+  if (step === 'message') play.queued += 1
+}

@@ -1,0 +1,213 @@
+// Plays many cells at once through one timeline: set up, age, push, repeat, two ticks, the floor. Judges nothing.
+import { door as receive } from '../../../functions/receive.ts'
+import type { HandedOut } from '../../../shared/a2a/configs.ts'
+import type { Sent } from '../../support/dialects.ts'
+import { type Cell, isKill, type Sender, stateOf } from './cells.ts'
+import { type Door, openHere, openThere } from './doors.ts'
+import { createFate, type Play, whoOf } from './fate.ts'
+import { naive } from './naive.ts'
+import { pushOf, registerAgent, type Stage, startStage, subscribe, taskOf } from './stage.ts'
+
+/** What is known of a cell in the end. */
+export type Seen = {
+  cell: Cell
+  sender: Sender
+  answers: number[]
+  /** Whether the planned fault came to pass. */
+  struck: boolean
+  /** Whether something was written, so that the push is ours to lose. */
+  owned: boolean
+  uncovered: boolean
+  /** Looks at the task since the push: before the first tick, after the second, after the floor. */
+  looks: { first: number; ticked: number; last: number }
+  /** The states that were told: after the second tick, in the end. */
+  told: { ticked: string[]; last: string[] }
+}
+
+export type Round = {
+  seen: Seen[]
+  /** Messages that were received too often: each is one that nobody could handle. */
+  dead: number
+  /** Messages that the ground lost hold of for a while; then the round says nothing. */
+  held: number
+}
+
+/** What a round is played with: the receive door, or one of the naive ones by its name. */
+export type Options = { sender: Sender; door: string }
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+/** A watch that was silent for two hours has its floor in one hour: it hides nothing that the ticks should find. */
+const ageMs = 2 * hour
+/** Cells at work at the same time: more would only wait for each other. */
+const abreast = 6
+const abreastReal = 2
+
+/** A cell with its hook, its push and the doors that served it. */
+type Act = { play: Play; hook: HandedOut; push?: Sent; door?: Door | undefined; doors: Door[] }
+
+type Scene = { stage: Stage; acts: Act[]; dead: Set<string>; options: Options }
+
+/** Plays all cells. */
+export async function playRound(cells: readonly Cell[], options: Options): Promise<Round> {
+  const dead = new Set<string>()
+  const fate = createFate(dead)
+  const stage = await startStage(fate)
+  const scene: Scene = { stage, acts: [], dead, options }
+  try {
+    await setUp(scene, cells, fate.plays)
+    await warmUp(scene)
+    return await push(scene)
+  } finally {
+    await Promise.all(scene.acts.flatMap(({ doors }) => doors.map(door => door.kill())))
+    await stage.stop()
+  }
+}
+
+/** Agents, hooks, first looks, and then a long silence. */
+async function setUp(scene: Scene, cells: readonly Cell[], plays: Map<string, Play>): Promise<void> {
+  const { stage } = scene
+  const numbered = cells.map((cell, index) => playOf(`c${index}`, cell))
+  scene.acts = await inTurns(abreast, numbered, async play => {
+    plays.set(play.id, play)
+    await registerAgent(stage, play, false)
+    return { play, hook: await subscribe(stage, play), doors: [] }
+  })
+  await stage.pass(0)
+  await inTurns(abreast, standing(scene, 'old keys', 'host down'), async act => {
+    await pushNothing(scene, act)
+    act.door = undefined
+  })
+  await stage.pass(ageMs)
+}
+
+/** Doors that know the subscription and the keys: for longer than they may be trusted, or by a rule that then changes. */
+async function warmUp(scene: Scene): Promise<void> {
+  await inTurns(abreast, standing(scene, 'warm'), act => pushNothing(scene, act))
+  scene.stage.advance(30 * second)
+  await inTurns(abreast, standing(scene, 'new rule'), async act => {
+    await pushNothing(scene, act)
+    await registerAgent(scene.stage, act.play, true)
+  })
+  scene.stage.advance(10 * second)
+}
+
+const standing = ({ acts }: Scene, ...scenes: Cell['scene'][]): Act[] =>
+  acts.filter(({ play }) => scenes.includes(play.cell.scene))
+
+/** A push that is genuine and cannot be read: the door learns everything and writes nothing. */
+async function pushNothing(scene: Scene, act: Act): Promise<void> {
+  const door = await open(scene, act)
+  const status = await door.post(pushOf(scene.stage, act.play, act.hook, true))
+  if (status !== 422) throw new Error(`A push without an event was answered ${status}`)
+}
+
+/** The pushes and their repeats, two ticks a minute apart, and the floor. */
+async function push(scene: Scene): Promise<Round> {
+  const { stage, acts, options } = scene
+  const before = counted(scene)
+  for (const { play } of acts) stage.outside.tasks.set(taskOf(play), stateOf(play.cell))
+  await pushAll(scene)
+  await stage.pass(second)
+  if (options.sender === 'again') await pushAll(scene)
+  await stage.pass(10 * second)
+  if (options.sender === 'again') await pushAll(scene)
+  await stage.pass(second)
+  const first = counted(scene)
+  // The first tick comes before any timer is due, the second after: no tick can come at a worse time.
+  await stage.pass(33 * second)
+  await stage.pass(minute)
+  const ticked = counted(scene)
+  const held = await stage.held()
+  await stage.pass(hour)
+  const last = counted(scene)
+  const seen = acts.map(({ play }, index) => {
+    const looks = (count: Count[]): number => (count[index]?.looks ?? 0) - (before[index]?.looks ?? 0)
+    return {
+      ...{ cell: play.cell, sender: options.sender, answers: play.answers, uncovered: play.uncovered },
+      struck: play.struck > 0 || play.cell.step === undefined,
+      owned: play.recorded || play.queued > 0,
+      looks: { first: looks(first), ticked: looks(ticked), last: looks(last) },
+      told: { ticked: ticked[index]?.told ?? [], last: last[index]?.told ?? [] },
+    }
+  })
+  return { seen, dead: (await stage.dead()).length, held }
+}
+
+type Count = { looks: number; told: string[] }
+
+const counted = ({ stage: { outside }, acts }: Scene): Count[] =>
+  acts.map(({ play }) => ({
+    looks: outside.looks.get(taskOf(play)) ?? 0,
+    told: [...(outside.told.get(taskOf(play)) ?? [])],
+  }))
+
+/** Pushes once more for all whose push was not taken yet. */
+async function pushAll(scene: Scene): Promise<void> {
+  const waiting = scene.acts.filter(({ play }) => !play.answers.some(isTaken))
+  const [real, here] = [waiting.filter(act => isReal(scene, act)), waiting.filter(act => !isReal(scene, act))]
+  await Promise.all([
+    inTurns(abreast, here, act => pushOnce(scene, act)),
+    inTurns(abreastReal, real, act => pushOnce(scene, act)),
+  ])
+}
+
+export const isTaken = (status: number): boolean => status >= 200 && status < 300
+
+/**
+ * Every await is once the place of a real SIGKILL, before and after. Elsewhere the door is abandoned in this process:
+ * table and queues see no difference. The door that comes after it needs no process of its own.
+ */
+function isReal({ options }: Scene, { play: { cell }, doors }: Act): boolean {
+  if (options.door !== 'receive' || doors.length > 0 || !isKill(cell)) return false
+  const { scene, step, subject } = cell
+  return step === 'timer' || (subject === 'completed' && (scene === 'cold' || scene === 'signed'))
+}
+
+async function pushOnce(scene: Scene, act: Act): Promise<void> {
+  const { play } = act
+  const door = act.door ?? (await open(scene, act))
+  act.push ??= pushOf(scene.stage, play, act.hook)
+  const answered = Promise.withResolvers<void>()
+  play.answered = answered.promise
+  play.request += 1
+  const status = await door.post(act.push)
+  play.answers.push(status)
+  if (isTaken(status) && !play.recorded && play.queued === 0) play.uncovered = true
+  if (status === 0) act.door = undefined
+  answered.resolve()
+}
+
+async function open(scene: Scene, act: Act): Promise<Door> {
+  const { stage, dead, options } = scene
+  const who = whoOf(act.play, act.doors.length)
+  const opening = { env: { ...stage.env, AWS_ACCESS_KEY_ID: who }, now: stage.now, dead }
+  const door = isReal(scene, act)
+    ? await openThere(opening)
+    : openHere(naive[options.door] ?? receive, opening)
+  act.play.kill = door.kill
+  act.door = door
+  act.doors.push(door)
+  return door
+}
+
+const playOf = (id: string, cell: Cell): Play => ({
+  ...{ id, cell, request: 0, struck: 0, recorded: false, queued: 0, answers: [], uncovered: false },
+  kill: async () => {},
+  answered: Promise.resolve(),
+})
+
+/** Works on all of them, so many at a time. */
+async function inTurns<T, R>(many: number, all: readonly T[], work: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  let next = 0
+  const lane = async (): Promise<void> => {
+    for (let at = next++; at < all.length; at = next++) {
+      const one = all[at]
+      if (one !== undefined) results[at] = await work(one)
+    }
+  }
+  await Promise.all(Array.from({ length: many }, lane))
+  return results
+}

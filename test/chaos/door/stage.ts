@@ -1,0 +1,173 @@
+// The relay with its real doors on the local ground, whose clock stands still, and one agent with one hook for each cell.
+import { door as api } from '../../../functions/api/app.ts'
+import { door as deliver } from '../../../functions/deliver.ts'
+import { door as look } from '../../../functions/look.ts'
+import { door as receive } from '../../../functions/receive.ts'
+import { door as tick } from '../../../functions/tick.ts'
+import type { Clock } from '../../../infra/local/clock.ts'
+import { type Ground, startGround } from '../../../infra/local/ground.ts'
+import { loopback, settingsFor } from '../../../infra/local/settings.ts'
+import type { HandedOut } from '../../../shared/a2a/configs.ts'
+import { taskStates } from '../../../shared/a2a/task.ts'
+import type { Config } from '../../../shared/config.ts'
+import { sha256Hex } from '../../../shared/hash.ts'
+import type { Sent } from '../../support/dialects.ts'
+import { signJwt } from '../../support/keys.ts'
+import { type Routes, routesOf } from '../../support/routes.ts'
+import { stateOf } from './cells.ts'
+import type { Fate, Play } from './fate.ts'
+import { key, type Outside, startOutside } from './outside.ts'
+
+export type Stage = {
+  now: () => number
+  outside: Outside
+  /** Settings of an instance of receive. */
+  env: Record<string, string>
+  api: Routes
+  /** Moves the time and does all that is due then. */
+  pass: (milliseconds: number) => Promise<void>
+  /** Moves the time, and nothing more. */
+  advance: (milliseconds: number) => void
+  /** Messages that were received too often. */
+  dead: Ground['dead']
+  /** How many messages were received and neither handled nor given back: they are gone until their time is over. */
+  held: () => Promise<number>
+  stop: () => Promise<void>
+}
+
+const begin = Date.UTC(2026, 0, 1)
+
+export async function startStage({ faults, onCall, keysOf }: Fate): Promise<Stage> {
+  const clock = stillClock()
+  let config: Config | undefined
+  const doors = { api, look, deliver, tick }
+  const ground = await startGround(
+    {
+      ...doors,
+      receive: relay => {
+        config = relay.config
+        return receive(relay)
+      },
+    },
+    { clock, tick: 'manual', env: { DUE_SHARDS: '2' }, faults, onCall },
+  )
+  const outside = await startOutside(keysOf)
+  return {
+    ...{ outside, now: clock.now, env: envOf(ground, config), dead: ground.dead },
+    api: await makeTenant(ground),
+    advance: ground.advance,
+    pass: async milliseconds => {
+      ground.advance(milliseconds)
+      await settle(ground)
+    },
+    held: async () => {
+      const lying = await Promise.all([ground.messages('look'), ground.messages('deliver')])
+      return lying.flat().filter(({ place }) => place === 'inflight').length
+    },
+    stop: async () => {
+      await Promise.all([ground.stop(), outside.stop()])
+    },
+  }
+}
+
+async function makeTenant({ apiOrigin, secrets }: Ground): Promise<Routes> {
+  const { call } = routesOf(apiOrigin, secrets.operatorKey)
+  await call('PUT', '/v1/tenants/demo', {})
+  const made = await call<{ key: string }>('POST', '/v1/keys', { tenant: 'demo', scopes: ['write'] })
+  return routesOf(apiOrigin, made.key)
+}
+
+/**
+ * Does all that is due. While the time stands still, looks that wait for the window's end come again each second and it
+ * does not get quiet: then another second passes.
+ */
+async function settle(ground: Ground): Promise<void> {
+  for (let tries = 0; tries < 5; tries++) {
+    const quiet = await ground.drain(15_000).then(
+      () => true,
+      () => false,
+    )
+    if (quiet) return
+    ground.advance(1000)
+  }
+  await ground.drain()
+}
+
+/** A clock that stands still until it is moved, so that what a round does takes no time, however slow the machine. */
+function stillClock(): Clock {
+  const offset = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)
+  const bend = new BigInt64Array(offset)
+  let at = begin
+  return {
+    now: () => at,
+    advance: milliseconds => {
+      at += milliseconds
+      Atomics.add(bend, 0, BigInt(milliseconds))
+    },
+    offset,
+  }
+}
+
+function envOf({ secrets, hookOrigin, apiOrigin }: Ground, config: Config | undefined) {
+  if (config === undefined) throw new Error('The ground made no receive door')
+  const { dynamodbEndpoint = '', sqsEndpoint = '', lookQueueUrl, deliverQueueUrl } = config
+  const queueUrl = (queue: string): string => (queue === 'look' ? lookQueueUrl : deliverQueueUrl)
+  const places = { hookOrigin, apiOrigin, dynamodb: dynamodbEndpoint, sqs: sqsEndpoint, queueUrl }
+  return { ...settingsFor(places, secrets, loopback), DUE_SHARDS: '2' }
+}
+
+const byToken = { token: true }
+const issuer = 'https://agent.example'
+
+/** How the agent's pushes prove themselves once the weather turns. */
+const isSigned = ({ cell: { scene } }: Play): boolean => scene !== 'cold'
+
+/** Registers the agent of a cell. @param newRule by the rule that holds in the end, where it changes */
+export async function registerAgent({ api, outside }: Stage, play: Play, newRule: boolean): Promise<void> {
+  const { origin } = outside
+  const jwt = { jwksUrl: `${origin}/keys/${play.id}`, issuer, algorithms: ['ES256'] }
+  const byOld = play.cell.scene === 'new rule' && !newRule
+  await api.call('PUT', `/v1/agents/${play.id}`, {
+    ...{ url: `${origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true },
+    origins: [origin],
+    verification: isSigned(play) && !byOld ? { jwt } : byToken,
+  })
+}
+
+/** Subscribes to what the cell is about, in all states but the first. */
+export async function subscribe({ api, outside }: Stage, play: Play): Promise<HandedOut> {
+  const { subject } = play.cell
+  const whole = subject === 'agent-wide' ? { scope: 'agent' } : {}
+  const wish = subject === 'unbound' ? {} : { taskId: taskOf(play) }
+  outside.tasks.set(taskOf(play), 'submitted')
+  const made = await api.call<{ pushNotificationConfig: HandedOut }>('POST', '/v1/subscriptions', {
+    agent: play.id,
+    ...(subject === 'agent-wide' ? whole : wish),
+    states: taskStates.filter(state => state !== 'submitted'),
+    targets: [{ url: `${outside.origin}/woken` }],
+  })
+  return made.pushNotificationConfig
+}
+
+export const taskOf = ({ id }: Play): string => `task-${id}`
+
+/** An honest push by the rule that holds in the end, or one that proves itself in the same way and says nothing. */
+export function pushOf(stage: Stage, play: Play, hook: HandedOut, empty = false): Sent {
+  const task = { taskId: taskOf(play), contextId: 'c-1' }
+  const state = `TASK_STATE_${stateOf(play.cell).toUpperCase().replace('-', '_')}`
+  const body = Buffer.from(JSON.stringify(empty ? {} : { statusUpdate: { ...task, status: { state } } }))
+  const iat = stage.now() / 1000
+  const claims = {
+    ...{ iss: issuer, aud: hook.url, iat, exp: iat + 300, jti: `${play.id} ${empty}` },
+    request_body_sha256: sha256Hex(body),
+  }
+  const proof: [string, string] =
+    hook.token === undefined || (play.cell.scene === 'new rule' && !empty)
+      ? ['authorization', `Bearer ${signJwt(key, claims)}`]
+      : ['x-a2a-notification-token', hook.token]
+  return {
+    ...{ method: 'POST', path: new URL(hook.url).pathname, query: '', source: '192.0.2.1' },
+    headers: [['content-type', 'application/a2a+json'], proof],
+    body,
+  }
+}

@@ -1,0 +1,192 @@
+// An agent's health after good and bad pushes: what they came to, the last refusals in words, and the state of its published keys.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { explain } from '../../shared/reasons.ts'
+import { dialects } from '../support/dialects.ts'
+import { type Door, type Push, signed, startDoor } from '../support/door.ts'
+import { makeKey } from '../support/keys.ts'
+import { k1 } from '../support/pushes.ts'
+import type { Spot } from '../support/spots.ts'
+
+let door: Door
+
+beforeAll(async () => {
+  door = await startDoor()
+})
+
+afterAll(() => door.stop())
+
+type Health = {
+  pushes: {
+    approximate: boolean
+    accepted: number
+    duplicates: number
+    unexpected: number
+    lastAcceptedAt: number | null
+    refused: Record<string, { count: number; says: string }>
+    lastRefusals: { at: number; reason: string; says: string }[]
+  }
+  keys?: {
+    ageSeconds: number | null
+    freshUntil: number | null
+    failures: number
+    fault: string | null
+    flags: string[]
+  }
+}
+
+const healthOf = ({ agent }: Spot) => door.call<Health>('GET', `/v1/agents/${agent}/health`)
+
+/** Every request after ten seconds tells of one agent what was counted. */
+async function tell(): Promise<void> {
+  for (let agents = 0; agents < 3; agents++) {
+    door.ground.advance(10_000)
+    await door.send({ path: () => '/nowhere' })
+  }
+}
+
+const x = 'x-a2a-notification-token'
+let hooks = 0
+const fresh = (kind = {}): Promise<Spot> => door.spot({ ...kind, n: ++hooks })
+
+test('an agent that never pushed has an empty record', async () => {
+  const spot = await fresh({ token: true })
+  expect((await healthOf(spot)).pushes).toEqual({
+    ...{ approximate: true, accepted: 0, duplicates: 0, unexpected: 0, lastAcceptedAt: null },
+    ...{ refused: {}, lastRefusals: [] },
+  })
+})
+
+test('what pushes came to is counted, and when the last was accepted', async () => {
+  const to = await fresh({ token: true, taskId: 'mine' })
+  for (const task of ['mine', 'mine', 'other']) await door.send({ to, task })
+  const acceptedAt = door.now()
+  await tell()
+  expect((await healthOf(to)).pushes).toMatchObject({
+    ...{
+      accepted: 1,
+      duplicates: 1,
+      unexpected: 1,
+      lastAcceptedAt: acceptedAt,
+      refused: {},
+      lastRefusals: [],
+    },
+  })
+})
+
+test('refusals are counted by reason, the last five with when and why', async () => {
+  const to = await fresh()
+  const wrong: Push[] = [
+    { jwt: () => null },
+    { jwt: signed({ iss: 'https://other.example' }) },
+    { jwt: signed({ aud: 'https://other.example' }) },
+    { jwt: signed({}, { kid: 'nope' }) },
+    { jwt: signed({}, { kid: 'nope' }) },
+    { jwt: signed({ request_body_sha256: 'no' }) },
+    { jwt: signed({ taskId: 't-999' }) },
+  ]
+  const times: number[] = []
+  for (const push of wrong) {
+    door.ground.advance(1000)
+    times.push(door.now())
+    await door.send({ ...push, to })
+  }
+  await tell()
+  const { refused, lastRefusals } = (await healthOf(to)).pushes
+  expect(Object.fromEntries(Object.entries(refused).map(([reason, { count }]) => [reason, count]))).toEqual({
+    ...{ jwt_missing: 1, issuer_wrong: 1, audience_wrong: 1, unknown_key: 2, digest_wrong: 1 },
+    task_claim_differs: 1,
+  })
+  expect(lastRefusals.map(({ at, reason }) => [at, reason])).toEqual([
+    [times[2], 'audience_wrong'],
+    [times[3], 'unknown_key'],
+    [times[4], 'unknown_key'],
+    [times[5], 'digest_wrong'],
+    [times[6], 'task_claim_differs'],
+  ])
+  for (const { reason, says } of lastRefusals) expect(says).toBe(explain(reason))
+  for (const [reason, { says }] of Object.entries(refused)) expect(says).toBe(explain(reason))
+})
+
+test('genuine pushes that could not be read are told apart from forged ones', async () => {
+  const to = await fresh({ token: true })
+  const big = Buffer.alloc(4_400_001, ' ')
+  await door.send({ to, body: '{' })
+  await door.send({ to, body: '{}' })
+  await door.send({ to, body: big, as: dialects['load balancer'] })
+  await door.send({ to, headers: { [x]: 'no' }, body: '{' })
+  await tell()
+  expect((await healthOf(to)).pushes.refused).toEqual({
+    body_unreadable: { count: 2, says: explain('body_unreadable') },
+    body_too_large: { count: 1, says: explain('body_too_large') },
+    wrong_token: { count: 1, says: explain('wrong_token') },
+  })
+})
+
+test('a flood of refusals costs one write in ten seconds', async () => {
+  const to = await fresh({ token: true })
+  await door.send({ to })
+  await tell()
+  const writes = async (times: number, push: Push): Promise<number> => {
+    const { effects } = await door.during(async () => {
+      for (let n = 0; n < times; n++) await door.send(push)
+    })
+    return effects.filter(({ operation }) => operation === 'UpdateItem').length
+  }
+  expect(await writes(40, { to, headers: { [x]: 'no' } })).toBe(1)
+  door.ground.advance(10_000)
+  expect(await writes(10, { path: () => '/nowhere' })).toBe(1)
+  expect((await healthOf(to)).pushes.refused.wrong_token?.count).toBe(40)
+})
+
+test('counts that could not be told cost no push', async () => {
+  const to = await fresh({ token: true })
+  door.ground.advance(10_000)
+  door.fail('UpdateItem', 2)
+  expect(await door.push({ to })).toBe('ACK')
+  door.heal()
+})
+
+test('cases 4 and 27: keys that everybody can sign with are flagged', async () => {
+  const secret = makeKey('RS256', 'k2').privateKey.export({ format: 'jwk' })
+  const to = await fresh({ published: [{ kty: 'oct', k: 'c2VjcmV0' }, { ...secret, kid: 'k2' }, k1.jwk] })
+  expect(await door.push({ to })).toBe('ACK')
+  door.ground.advance(30_000)
+  const { keys } = await healthOf(to)
+  expect(keys).toMatchObject({ ageSeconds: 30, failures: 0, fault: null })
+  expect(keys?.flags.toSorted()).toEqual(['private_key_published', 'symmetric_key_published'])
+  expect(keys?.freshUntil).toBe(door.now() + 570_000)
+})
+
+test('a key host that fails is seen, and so is the age of the keys that serve meanwhile', async () => {
+  const to = await fresh()
+  expect(await door.push({ to })).toBe('ACK')
+  door.serve(to, { status: 500 })
+  door.ground.advance(11 * 60_000)
+  expect(await door.push({ to })).toBe('ACK')
+  expect((await healthOf(to)).keys).toMatchObject({
+    ageSeconds: expect.any(Number),
+    failures: 1,
+    fault: 'status_500',
+  })
+})
+
+test('keys that were never fetched have no age', async () => {
+  const to = await fresh()
+  door.serve(to, { status: 404 })
+  expect(await door.push({ to })).toBe('LATER')
+  expect((await healthOf(to)).keys).toMatchObject({
+    ageSeconds: null,
+    freshUntil: null,
+    failures: 1,
+    fault: 'status_404',
+  })
+})
+
+test('an agent whose pushes are not signed has no keys to tell of', async () => {
+  expect(await healthOf(await fresh({ token: true }))).not.toHaveProperty('keys')
+})
+
+test('another tenant’s agent has no health to see', async () => {
+  const { agent } = await fresh({ token: true })
+  expect((await door.other.refused('GET', `/v1/agents/${agent}/health`)).status).toBe(404)
+})
