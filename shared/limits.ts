@@ -14,7 +14,10 @@ export const rates = {
   refused: { perSecond: 5, burst: 50 },
 } as const satisfies Record<string, Rate>
 
-/** What a tenant may have. */
-export const tenantLimits = { agents: 1000, subscriptions: 1_000_000, targets: 10_000 } as const
+/**
+ * What a tenant may have, and how many subscriptions it may make in a day: those end by themselves, so that nobody
+ * counts down. Targets given inline belong to their subscription and are not counted.
+ */
+export const tenantLimits = { agents: 1000, targets: 10_000, subscriptions: 100_000 } as const
 
 export type Counted = keyof typeof tenantLimits

@@ -1,100 +1,24 @@
 // Routes of agents: where they are, how to call them, how their pushes prove themselves.
 import { Hono } from 'hono'
-import * as z from 'zod'
-import { type Choice, chooseInterface, fetchCard, readCard } from '../../shared/a2a/card.ts'
-import { sealCredentials } from '../../shared/calling.ts'
-import { invalidField, RouseError } from '../../shared/errors.ts'
-import { idOf } from '../../shared/hash.ts'
-import { algorithms } from '../../shared/jwks.ts'
-import type { Agent, Verification } from '../../shared/model.ts'
-import { NetError } from '../../shared/net.ts'
+import { RouseError } from '../../shared/errors.ts'
+import { createKeySets } from '../../shared/keysets.ts'
+import type { Agent } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent, putAgent, removeAgent } from '../../shared/store/agents.ts'
 import { list, point, unpoint } from '../../shared/store/directory.ts'
+import { keyStore } from '../../shared/store/keysets.ts'
+import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { getSubscription, isLive } from '../../shared/store/subscriptions.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
-import { Id, newPathId, onlyQuery, pathId, readBody, Text } from './input.ts'
-import { allowedUrl } from './targets.ts'
-
-/** What a header can carry unchanged: blanks at the ends would be trimmed on the way. */
-const secretText = z
-  .string()
-  .min(1)
-  .max(8192)
-  .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'Expected visible ASCII')
-
-/** How to call an agent; sealed before the table sees it, never returned. */
-export const CredentialsRequest = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('bearer'),
-    // One word (RFC 6750 section 2.1).
-    token: secretText.regex(/^\S+$/, 'Expected no blanks'),
-  }),
-  z.strictObject({
-    type: z.literal('basic'),
-    // RFC 7617 section 2: the first colon ends the name.
-    username: secretText.regex(/^[^:]+$/, 'Expected no colon'),
-    password: secretText,
-  }),
-  z.strictObject({
-    type: z.literal('apiKey'),
-    in: z.enum(['header', 'query']),
-    name: z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,64}$/, 'Expected a header or parameter name'),
-    value: secretText,
-  }),
-])
-
-const JwtRequest = z.strictObject({
-  jwksUrl: z.string().max(2048),
-  issuer: Text.min(1).max(2048).optional(),
-  audience: Text.min(1).max(2048).optional(),
-  algorithms: z
-    .array(z.enum(algorithms as [string, ...string[]]))
-    .min(1)
-    .default([...algorithms]),
-  digest: z.enum(['required', 'optional']).default('optional'),
-  windowSeconds: z.number().int().min(30).max(3600).default(300),
-  skewSeconds: z.number().int().min(0).max(300).default(60),
-})
-
-const VerificationRequest = z.strictObject({
-  jwt: JwtRequest.optional(),
-  token: z.boolean().optional(),
-  authorization: z.enum(['Bearer', 'Basic']).optional(),
-})
-
-const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
-
-const AgentRequest = z.strictObject({
-  cardUrl: z.string().max(2048).optional(),
-  card: z.looseObject({}).optional(),
-  url: z.string().max(2048).optional(),
-  binding: z.enum(['JSONRPC', 'HTTP+JSON']).optional(),
-  version: z.enum(['1.0', '0.3']).optional(),
-  pushNotifications: z.boolean().optional(),
-  agentTenant: Id.optional(),
-  origins: z
-    .array(z.string().max(300).refine(isOrigin, 'Expected an origin such as https://agent.example'))
-    .max(10)
-    .default([]),
-  credentials: CredentialsRequest.nullable().optional(),
-  verification: VerificationRequest.optional(),
-  floorSeconds: z
-    .number()
-    .int()
-    .min(60)
-    .max(6 * 60 * 60)
-    .optional(),
-  offline: z.boolean().default(false),
-})
-
-type AgentRequest = z.infer<typeof AgentRequest>
+import { newPathId, onlyQuery, overLimit, pathId, readBody } from './input.ts'
+import { AgentRequest, makeAgent } from './registering.ts'
 
 const agentsOf = { kind: 'agents' } as const
 
 export function agents(relay: Relay): Hono<Env> {
-  const { table } = relay
+  const { net, table, now, log } = relay
+  const keySets = createKeySets({ net, store: keyStore(table), now, log })
   return new Hono<Env>()
     .put('/agents/:agent', async c => {
       const tenant = tenantOf(c.get('caller'), 'write')
@@ -102,11 +26,18 @@ export function agents(relay: Relay): Hono<Env> {
       const asked = await readBody(c, AgentRequest)
       const before = await getAgent(table, tenant, agent)
       const made = await makeAgent(relay, { tenant, agent }, asked, before)
+      if (before === undefined && !(await takeOne(table, tenant, 'agents', relay.now())))
+        throw overLimit('agents')
       await point(table, tenant, agentsOf, agent, agent)
-      if (!(await putAgent(table, made, before?.etag)))
+      if (!(await putAgent(table, made, before?.etag))) {
+        if (before === undefined) await giveBack(table, tenant, 'agents', relay.now())
         throw new RouseError('conflict', { detail: 'The agent was changed by somebody else; try again.' })
+      }
       relay.log({ step: 'agent.registered', tenant, agent, road: made.road, origins: made.origins })
-      return c.json(shown(made), before === undefined ? 201 : 200)
+      const { jwt } = made.verification
+      // Fetched now, so that the first push need not wait, and its owner hears at once what is wrong with the set.
+      const keys = jwt && (await keySets.refresh({ tenant, agent }, jwt.jwksUrl))
+      return c.json({ ...shown(made), keys }, before === undefined ? 201 : 200)
     })
     .get('/agents/:agent', async c => {
       onlyQuery(c)
@@ -129,6 +60,7 @@ export function agents(relay: Relay): Hono<Env> {
         throw new RouseError('conflict', { detail: 'The agent still has subscriptions; delete them first.' })
       await removeAgent(table, tenant, agent)
       await unpoint(table, tenant, agentsOf, agent)
+      await giveBack(table, tenant, 'agents', relay.now())
       return c.body(null, 204)
     })
 }
@@ -155,148 +87,6 @@ async function hasSubscriptions(relay: Relay, tenant: string, agent: string): Pr
     after = page.next
   } while (after !== undefined)
   return false
-}
-
-async function makeAgent(
-  relay: Relay,
-  name: Pick<Agent, 'tenant' | 'agent'>,
-  asked: AgentRequest,
-  before: Agent | undefined,
-): Promise<Agent> {
-  const verification = verificationOf(relay, asked.verification)
-  const found = await findAgent(relay, asked)
-  const url = allowedUrl(relay, found.url, found.pointer)
-  const origins = pinned(relay, name, asked, before, [url, found.cardUrl, verification.jwt?.jwksUrl])
-  const now = relay.now()
-  const credentials =
-    asked.credentials === undefined
-      ? before?.credentials
-      : asked.credentials === null
-        ? undefined
-        : await sealCredentials(relay, { agent: name }, asked.credentials)
-  const agentTenant = asked.agentTenant ?? found.agentTenant
-  const pushes = asked.pushNotifications ?? found.pushes
-  return {
-    ...name,
-    etag: idOf('etag', now, Buffer.from(relay.random(9)).toString('base64url')),
-    createdAt: before?.createdAt ?? now,
-    updatedAt: now,
-    // A cut may leave half of a surrogate pair.
-    ...(found.name !== undefined && { name: found.name.slice(0, 200).toWellFormed() }),
-    ...(found.cardUrl !== undefined && { cardUrl: found.cardUrl }),
-    url,
-    binding: found.binding,
-    version: found.version,
-    ...(agentTenant !== undefined && { agentTenant }),
-    origins,
-    pushes,
-    streams: found.streams,
-    road: pushes ? 'push' : 'poll',
-    ...(asked.floorSeconds !== undefined && { floorSeconds: asked.floorSeconds }),
-    ...(credentials !== undefined && { credentials }),
-    verification,
-  }
-}
-
-type Found = Choice & { name?: string; pushes: boolean; streams: boolean; cardUrl?: string; pointer: string }
-
-/** Finds the agent one of three ways: by its card's address, by its card, or by hand. */
-async function findAgent(relay: Relay, asked: AgentRequest): Promise<Found> {
-  const ways = [asked.cardUrl, asked.card, asked.url].filter(way => way !== undefined)
-  if (ways.length !== 1)
-    throw invalidField('', 'Expected one of cardUrl, card, or url with binding and version')
-  for (const field of ['binding', 'version'] as const)
-    if (asked.url === undefined && asked[field] !== undefined)
-      throw invalidField(`/${field}`, 'Only together with url: a card says it itself')
-  if (asked.cardUrl !== undefined) {
-    const fetched = await fetchCard(relay.net, allowedUrl(relay, asked.cardUrl, '/cardUrl'))
-    if (!fetched.ok)
-      throw new RouseError(fetched.code, { fields: [{ pointer: '/cardUrl', detail: wordsOf(fetched) }] })
-    return { ...chosen(fetched.card, '/cardUrl'), cardUrl: fetched.cardUrl }
-  }
-  if (asked.card !== undefined) {
-    const read = readCard(asked.card)
-    if (!read.ok)
-      throw new RouseError('agent_card_unreadable', { fields: [{ pointer: '/card', detail: read.why }] })
-    const found = chosen(read.card, '/card')
-    await reach(relay, found.url, '/card', asked.offline)
-    return found
-  }
-  const { url = '', binding, version, pushNotifications = true } = asked
-  if (binding === undefined) throw invalidField('/binding', 'Required together with url')
-  if (version === undefined) throw invalidField('/version', 'Required together with url')
-  await reach(relay, url, '/url', asked.offline)
-  return { url, binding, version, pushes: pushNotifications, streams: false, pointer: '/url' }
-}
-
-/** Whoever registers an address learns no more than that it may not be called or does not answer. */
-const wordsOf = (fetched: { code: string; why: string }): string =>
-  fetched.code === 'agent_card_unreadable' ? fetched.why : 'Not allowed or not reachable'
-
-function chosen(card: Parameters<typeof chooseInterface>[0], pointer: string): Found {
-  const choice = chooseInterface(card)
-  if (!choice.ok) throw new RouseError('agent_card_unreadable', { fields: [{ pointer, detail: choice.why }] })
-  const { pushes, streams, name } = card
-  return { ...choice.choice, ...(name !== undefined && { name }), pushes, streams, pointer }
-}
-
-/** An agent given by hand must answer something, unless the caller says that it is off line. */
-async function reach(relay: Relay, url: string, pointer: string, offline: boolean): Promise<void> {
-  const address = allowedUrl(relay, url, pointer)
-  if (offline) return
-  try {
-    await relay.net.request({ url: address, timeoutMs: 5000, maxBytes: 64 * 1024 })
-  } catch (error) {
-    if (!(error instanceof NetError)) throw error
-    if (error.fault === 'too_large') return
-    const code = error.fault === 'not_allowed' ? 'address_not_allowed' : 'agent_unreachable'
-    throw new RouseError(code, { fields: [{ pointer, detail: 'Not allowed or not reachable' }] })
-  }
-}
-
-function verificationOf(relay: Relay, asked: AgentRequest['verification']): Verification {
-  const { jwt, token, authorization } = asked ?? { token: true, authorization: 'Bearer' as const }
-  if (jwt === undefined) {
-    if (token !== true && authorization === undefined)
-      throw invalidField('/verification', 'Expected jwt, token or authorization')
-    return { ...(token === true && { token }), ...(authorization !== undefined && { authorization }) }
-  }
-  if (token === true || authorization !== undefined)
-    throw invalidField('/verification', 'With jwt no token and no authorization is handed out')
-  if (jwt.digest !== 'required' && jwt.issuer === undefined)
-    throw invalidField('/verification/jwt/issuer', 'Required unless digest is required')
-  const { issuer, audience, ...rest } = jwt
-  return {
-    jwt: {
-      ...rest,
-      jwksUrl: allowedUrl(relay, jwt.jwksUrl, '/verification/jwt/jwksUrl'),
-      ...(issuer !== undefined && { issuer }),
-      ...(audience !== undefined && { audience }),
-    },
-  }
-}
-
-/**
- * Pins the origins. One that is new to a registered agent is refused unless the request names it: credentials never
- * move by a card's word. Whoever names origins at the first registration means no others.
- */
-function pinned(
-  relay: Relay,
-  name: Pick<Agent, 'tenant' | 'agent'>,
-  asked: AgentRequest,
-  known: Agent | undefined,
-  urls: (string | undefined)[],
-): string[] {
-  const used = new Set(urls.filter(url => url !== undefined).map(url => new URL(url).origin))
-  const before = known?.origins ?? []
-  if (known === undefined && asked.origins.length === 0) return [...used]
-  const strange = [...used].filter(origin => !before.includes(origin) && !asked.origins.includes(origin))
-  if (strange.length === 0) return [...used]
-  relay.log({ step: 'agent.origin_refused', ...name, origins: strange, pinned: before })
-  throw new RouseError('origin_changed', {
-    detail: `Not pinned: ${strange.join(', ')}. Name them in origins to move the agent there.`,
-    fields: [{ pointer: '/origins', detail: `Pinned are ${before.join(', ') || 'those named here'}` }],
-  })
 }
 
 /** What is shown of an agent: never its credentials. */

@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import * as z from 'zod'
 import { parseBody } from '../../shared/a2a/read.ts'
 import { type FieldError, invalidField, RouseError } from '../../shared/errors.ts'
+import { type Counted, tenantLimits } from '../../shared/limits.ts'
 
 const bodyLimit = 256 * 1024
 export const idPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/
@@ -54,6 +55,12 @@ function fieldsOf(issue: z.core.$ZodIssue, at: string): FieldError[] {
 
 /** RFC 6901 section 3; cut, because a field's name may be as long as the body. */
 const escapePointer = (part: string): string => part.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** Refuses what would be one too many. */
+export const overLimit = (counted: Counted): RouseError =>
+  new RouseError('limit_reached', {
+    detail: `A tenant may have ${tenantLimits[counted].toLocaleString('en')} ${counted}${counted === 'subscriptions' ? ' made in a day' : ''}.`,
+  })
 
 /** An id from the path. One that no id can be is simply not found. */
 export function pathId(c: Context, name: string): string {

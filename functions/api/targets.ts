@@ -7,11 +7,12 @@ import type { Target } from '../../shared/model.ts'
 import { NetError } from '../../shared/net.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { list, point, unpoint } from '../../shared/store/directory.ts'
+import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { getTarget, putTarget, removeTarget } from '../../shared/store/targets.ts'
 import { makeTarget, openSecrets } from '../../shared/targets.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
-import { newPathId, onlyQuery, pathId, readBody } from './input.ts'
+import { newPathId, onlyQuery, overLimit, pathId, readBody } from './input.ts'
 
 /** A webhook: its address, and the caller's own secret if it has one. */
 export const TargetRequest = z.strictObject({
@@ -93,8 +94,11 @@ export async function saveTarget(
   const standing = await fulfilled(relay, before, wish)
   if (standing !== undefined) return standing
   const made = await makeTarget(relay, name, wish, before)
+  const counts = before === undefined && !isInline(name.target)
+  if (counts && !(await takeOne(table, name.tenant, 'targets', relay.now()))) throw overLimit('targets')
   await point(table, name.tenant, targetsOf, name.target, name.target)
   if (await putTarget(table, made, before?.generation)) return made
+  if (counts) await giveBack(table, name.tenant, 'targets', relay.now())
   const theirs = await fulfilled(relay, await getTarget(table, name.tenant, name.target), wish)
   if (theirs !== undefined) return theirs
   throw new RouseError('conflict', { detail: 'The target was changed by somebody else; try again.' })
@@ -104,6 +108,7 @@ export async function saveTarget(
 export async function dropTarget(relay: Relay, tenant: string, target: string): Promise<void> {
   await removeTarget(relay.table, tenant, target)
   await unpoint(relay.table, tenant, targetsOf, target)
+  if (!isInline(target)) await giveBack(relay.table, tenant, 'targets', relay.now())
 }
 
 /** The target, if it is what is asked for already. */

@@ -67,6 +67,7 @@ async function serve(options: UrlOptions, request: IncomingMessage, response: Se
     fromResult(response, await invoke(options.limit, options.handler, event))
   } catch (error) {
     options.onFailure(error)
+    for (const name of response.getHeaderNames()) response.removeHeader(name)
     response.writeHead(502, { 'content-type': 'text/plain' })
     response.end('Internal Server Error')
   }

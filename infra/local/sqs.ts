@@ -43,7 +43,7 @@ const takes: Record<string, string[]> = {
 }
 
 /** Account number in ARNs and queue URLs. */
-export const account = '000000000000'
+const account = '000000000000'
 
 /** ARN of a queue by name. */
 export const queueArn = (queue: string): string => `arn:aws:sqs:us-east-1:${account}:${queue}`

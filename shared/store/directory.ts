@@ -11,6 +11,7 @@ const place = (tenant: string, listing: Listing, id: string) => ({
 
 /**
  * Writes a pointer unless there is one.
+ * @param ttl seconds since 1970 at which it may go, for things that end by themselves
  * @returns the ref that now stands: ours, or the one that was there first (two makers of one id settle here)
  */
 export async function point(
@@ -19,10 +20,11 @@ export async function point(
   listing: Listing,
   id: string,
   ref: string,
+  ttl?: number,
 ): Promise<string> {
   const written = await put<Pointer>(
     table,
-    { ...place(tenant, listing, id), ref },
+    { ...place(tenant, listing, id), ref, ttl },
     'attribute_not_exists(#pk)',
   )
   return written.ok ? ref : (written.old?.ref ?? ref)

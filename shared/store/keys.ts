@@ -56,7 +56,10 @@ export const inboxEntryKey = (tenant: string, client: string, seq: number): Key 
 export const readEntrySeq = (sk: string): number => Number(sk.slice(entryPrefix.length))
 export const apiKeyKey = (keyHash: string): Key => ({ pk: `Y#${keyHash}`, sk: self })
 export const tenantKey = (tenant: string): Key => ({ pk: `T#${tenant}`, sk: self })
-export const quotaKey = (tenant: string): Key => ({ ...tenantKey(tenant), sk: 'quota' })
+export const quotaKey = (tenant: string, counted: string, day?: number): Key => ({
+  ...tenantKey(tenant),
+  sk: `quota#${counted}${day === undefined ? '' : `#${day}`}`,
+})
 
 /** Names the watch of one task as one principal sees it. */
 export const watchOf = (tenant: string, agent: string, principal: string, taskId: string): string =>

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { full, quick, writes } from './door/cells.ts'
-import type { Verdict } from './door/judge.ts'
+import { isBad } from './door/judge.ts'
 import { playMatrix } from './door/matrix.ts'
 import { naive } from './door/naive.ts'
 import { startPlayer } from './door/players.ts'
@@ -10,7 +10,6 @@ import { lineOf, tableOf } from './door/print.ts'
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const say = (line: string) => process.stdout.write(`${line}\n`)
-const isBad = ({ lost, doubled, wrong }: Verdict): boolean => lost || doubled || wrong.length > 0
 
 const begun = performance.now()
 const players = Array.from({ length: Math.min(4, availableParallelism()) }, startPlayer)
@@ -20,7 +19,7 @@ try {
   say(`${tableOf(verdicts)}\n`)
   for (const verdict of bad) say(lineOf(verdict))
   if (dead > 0) say(`${dead} messages that nobody could handle`)
-  if (repeated > 0) say(`${repeated} rounds played once more: this machine was too slow for its own queues`)
+  if (repeated > 0) say(`${repeated} cells were played again, for this machine was too slow for them`)
 
   let blind = false
   for (const name of Object.keys(naive)) {

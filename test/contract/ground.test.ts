@@ -118,17 +118,20 @@ test("a tenant's API key is made once and works after a restart", async () => {
 
 test('it is quiet when both queues are empty and a tick finds nothing, not before', async () => {
   const did: string[] = []
+  const open = Promise.withResolvers<void>()
   let due = 2
   const ground = await start({
     ...api(relay => look(relay, 'a')),
     look: relay => async event => {
       for (const watch of watches(event)) {
         did.push(watch)
+        await open.promise
         if (watch === 'a') await sendDeliver(relay.queues, 'g', { v: 1, kind: 'wake', subject: 's', id: 'w' })
       }
       return done
     },
-    deliver: () => async () => {
+    deliver: relay => async () => {
+      for (let trip = 0; trip < 10; trip += 1) await put(relay.table, { pk: 'T#a', sk: '.' })
       did.push('wake')
       return done
     },
@@ -139,7 +142,11 @@ test('it is quiet when both queues are empty and a tick finds nothing, not befor
     },
   })
   await fetch(ground.apiOrigin)
-  await ground.drain()
+  const quiet = ground.drain()
+  // Round trips in which the other queue is found empty.
+  for (let trip = 0; trip < 10; trip += 1) await ground.messages('deliver')
+  open.resolve()
+  await quiet
   expect(did).toEqual(['a', 'wake', 'tick', 'due 1', 'tick', 'due 0', 'tick'])
 })
 
@@ -219,10 +226,16 @@ test('stopping does not wait for functions that hang', async () => {
     entered[which].resolve()
     return new Promise<never>(() => {})
   }
-  const ground = await start({ ...api(relay => look(relay, 'a')), look: () => hang(0), tick: () => hang(1) })
+  const lines: string[] = []
+  const ground = await start(
+    { ...api(relay => look(relay, 'a')), look: () => hang(0), tick: () => hang(1) },
+    { write: line => lines.push(line) },
+  )
   await fetch(ground.apiOrigin)
   void ground.tick()
   await Promise.all(entered.map(({ promise }) => promise))
   await ground.stop()
+  // Had it waited, the functions would have run out of time first.
+  expect(lines).toEqual([])
   await expect(fetch(ground.apiOrigin)).rejects.toThrow()
 })

@@ -153,11 +153,12 @@ describe('the response', () => {
     ['answers without a status', async () => ({ body: 'x' })],
     ['answers nothing', async () => undefined],
     ['answers more than Lambda lets through', async () => ({ statusCode: 200, body: 'x'.repeat(7e6) })],
-    ['names a header that cannot be', async () => ({ statusCode: 200, headers: { 'a b': 'c' } })],
+    ['names a header that cannot be', async () => ({ statusCode: 200, headers: { 'x-a': 'b', 'a b': 'c' } })],
   ])('is 502 and tells nothing when the function %s', async (_, answer) => {
     handler = answer
     const response = await exchange('/')
     expect([response.statusCode, await text(response)]).toEqual([502, 'Internal Server Error'])
+    expect(response.headers).not.toHaveProperty('x-a')
     expect(failures).toHaveLength(1)
   })
 })

@@ -1,7 +1,13 @@
 // What Rouse takes for granted of SQS and of Lambda's event source, shown on the local ones with a clock that is moved.
-import { ListQueuesCommand, SendMessageCommand } from '@aws-sdk/client-sqs'
+import {
+  GetQueueAttributesCommand,
+  ListQueuesCommand,
+  SendMessageCommand,
+  SetQueueAttributesCommand,
+} from '@aws-sdk/client-sqs'
 import type { SQSEvent } from 'aws-lambda'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { deployQueues } from '../../infra/local/deploy.ts'
 import { queues } from '../../infra/topology.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startQueue, type TestQueue } from '../support/queue.ts'
@@ -91,6 +97,24 @@ describe('the queue', () => {
     second.clock.advance(visibilitySeconds * 1000)
     expect(await next()).toEqual(['hidden'])
     await second.stop()
+  })
+
+  test('has the settings of the topology, even when it was made with others', async () => {
+    const QueueUrl = here.sqs.url('look')
+    const other = { VisibilityTimeout: '5' }
+    await here.client.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: other }))
+    await deployQueues(here.client, here.sqs.url)
+    const { Attributes } = await here.client.send(
+      new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }),
+    )
+    expect(Attributes).toMatchObject({
+      VisibilityTimeout: String(visibilitySeconds),
+      MessageRetentionPeriod: String(queues.look.retentionSeconds),
+    })
+    expect(JSON.parse(Attributes?.RedrivePolicy ?? '')).toEqual({
+      deadLetterTargetArn: 'arn:aws:sqs:us-east-1:000000000000:look-dead',
+      maxReceiveCount: maxReceives,
+    })
   })
 
   test('listens on the loopback address only', () => {

@@ -3,11 +3,19 @@ import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { QueryCommand, ScanCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb'
+import {
+  CreateTableCommand,
+  DynamoDBClient,
+  QueryCommand,
+  ScanCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { deployTable } from '../../infra/local/deploy.ts'
+import { startDynamo } from '../../infra/local/dynamodb.ts'
 import { get, put, query, remove, update } from '../../shared/store/table.ts'
 import { makeFolder } from '../support/folder.ts'
-import { startTable, type TestTable } from '../support/table.ts'
+import { local, startTable, type TestTable } from '../support/table.ts'
 
 let here: TestTable
 
@@ -276,6 +284,21 @@ test('a restart keeps items, index and layout', async () => {
   })
   expect(items).toEqual([{ ...key, slot: 'd#1', due: 7, group: 'g' }])
   await second.stop()
+})
+
+test('data of another layout is refused, not misread', async () => {
+  const dynamo = await startDynamo({ now: Date.now })
+  const client = new DynamoDBClient({ ...local, endpoint: dynamo.endpoint })
+  const layout = {
+    TableName: 'rouse',
+    BillingMode: 'PAY_PER_REQUEST' as const,
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' as const }],
+    KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' as const }],
+  }
+  await client.send(new CreateTableCommand(layout))
+  await expect(deployTable(client, 'rouse')).rejects.toThrow('another table layout')
+  client.destroy()
+  await dynamo.stop()
 })
 
 test('a kill loses no acknowledged write and parts no item from its index entry', async () => {

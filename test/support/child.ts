@@ -1,4 +1,4 @@
-// A relay in a process of its own, to be killed: ends itself without a farewell as soon as it logs the step it was told.
+// A relay in a process of its own, to be killed: says its API key and its steps, and ends without a farewell as soon as it logs the step it was told.
 import { startLocal } from '../../infra/local/run.ts'
 
 const [dir = '', step = '', hook = '', api = ''] = process.argv.slice(2)
@@ -9,6 +9,9 @@ const local = await startLocal({
   ports: { hook: Number(hook), api: Number(api) },
   onStep: (_door, logged) => {
     if (logged.step === step) process.kill(process.pid, 'SIGKILL')
+    process.send?.(logged.step)
   },
 })
+// Whoever would kill it is gone.
+process.once('disconnect', () => process.exit())
 process.send?.(local.keys.demo ?? '')

@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { door as api } from '../../functions/api/app.ts'
 import type { HttpHandler } from '../../functions/lambda.ts'
 import { door as receive } from '../../functions/receive.ts'
+import type { Clock } from '../../infra/local/clock.ts'
 import { type Ground, startGround } from '../../infra/local/ground.ts'
-import type { Call, Fault } from '../../infra/local/wire.ts'
+import type { Fault } from '../../infra/local/wire.ts'
 import { says } from '../../shared/errors.ts'
 import { sha256Hex } from '../../shared/hash.ts'
 import type { Relay } from '../../shared/relay.ts'
@@ -22,7 +23,7 @@ type Fields = Record<string, unknown>
 /** Makes the Bearer token out of honest claims, at a time in seconds; null for none. */
 export type Signer = (honest: Fields, now: number) => string | null
 
-/** A push, honest but for what it says. `t-100` in a text body and in a path stands for a task of its own. */
+/** A push, honest but for what it says. `t-100` in a text body stands for a task of its own. */
 export type Push = {
   to?: Kind | Spot
   method?: string
@@ -83,7 +84,8 @@ export type Door = Routes & {
   key: string
   /** The API as another tenant sees it. */
   other: Routes
-  spot: (kind?: Kind) => Promise<Spot>
+  /** A hook of this kind; `served` is what its agent's key host answers from the start, if it is no set. */
+  spot: (kind?: Kind, served?: Served) => Promise<Spot>
   push: (push?: Push) => Promise<string>
   send: (push?: Push) => Promise<Answer>
   /** Another instance over the same table. */
@@ -102,38 +104,7 @@ const tokenHeader = 'x-a2a-notification-token'
 /** Starts the doors that agents push to and that hooks are made at; messages stay in the queue. */
 export async function startDoor(): Promise<Door> {
   const clock = stillClock()
-  const calls: (Effect & { who: string })[] = []
-  const planned: { operation: string; fault: Fault }[] = []
-  const lines: string[] = []
-  const relays: Relay[] = []
-  const handlers: HttpHandler[] = []
-  const make = (): HttpHandler => {
-    const [relay] = relays
-    if (relay === undefined) throw new Error('The door is not open')
-    return receive(relay)
-  }
-  const ground = await startGround(
-    {
-      receive: relay => {
-        relays.push(relay)
-        handlers.push(make())
-        return event => inProcess(event)
-      },
-      api,
-    },
-    {
-      clock,
-      tick: 'manual',
-      write: line => lines.push(line),
-      onCall: ({ who, operation, body }, { status }) =>
-        calls.push({ who, operation, body, ok: status === 200 }),
-      faults: ({ who, operation }: Call) => {
-        const at = who === 'receive' ? planned.findIndex(plan => plan.operation === operation) : -1
-        return at < 0 ? undefined : planned.splice(at, 1)[0]?.fault
-      },
-    },
-  )
-  const inProcess: HttpHandler = event => (handlers[0] ?? make())(event)
+  const { ground, relay, handler, calls, planned, lines } = await startDoors(clock)
   const [host, tenants] = await Promise.all([startKeyHost(), makeTenants(ground)])
   const spots = spotsOf(host, tenants)
   let tasks = 0
@@ -141,7 +112,7 @@ export async function startDoor(): Promise<Door> {
     const spot = await spots.find(push.to ?? {})
     const sent = sentBy(push, spot, { now: clock.now(), task: push.task ?? `task-${++tasks}` })
     if (push.as === undefined) return overWire(ground.hookOrigin, sent)
-    return handOver(push.at ?? inProcess, push.as(sent))
+    return handOver(push.at ?? handler, push.as(sent))
   }
   const during: Door['during'] = async work => {
     const start = calls.length
@@ -150,17 +121,18 @@ export async function startDoor(): Promise<Door> {
   }
   return {
     ...tenants.demo,
-    ...{ ground, host: host.receiver, lines, during, send, other: tenants.other, instance: make },
+    ...{ ground, host: host.receiver, lines, during, send, other: tenants.other },
     now: clock.now,
     serve: ({ jwksPath }, served) => host.serve(jwksPath, served),
     fetches: ({ jwksPath }) => host.receiver.requests.filter(({ url }) => url === jwksPath).length,
-    spot: (kind = {}) => spots.find(kind),
+    spot: (kind = {}, served?) => spots.find(kind, served),
     push: async push => {
       // Whatever has to be made for it is no effect of the push.
       const to = await spots.find(push?.to ?? {})
       const { result, effects } = await during(() => send({ ...push, to }))
       return verdictOf(result, effects)
     },
+    instance: () => receive(relay),
     fail: (operation, times, fault = 'throttle') => {
       for (let time = 0; time < times; time++) planned.push({ operation, fault })
     },
@@ -171,6 +143,35 @@ export async function startDoor(): Promise<Door> {
       await Promise.all([ground.stop(), host.receiver.stop()])
     },
   }
+}
+
+/** The ground with two doors, what was called and logged on it, and the faults that are planned for receive. */
+async function startDoors(clock: Clock) {
+  const calls: (Effect & { who: string })[] = []
+  const planned: { operation: string; fault: Fault }[] = []
+  const lines: string[] = []
+  const made: { relay: Relay; handler: HttpHandler }[] = []
+  const open = (relay: Relay): HttpHandler => {
+    const handler = receive(relay)
+    made.push({ relay, handler })
+    return handler
+  }
+  const ground = await startGround(
+    { receive: open, api },
+    {
+      ...{ clock, tick: 'manual' },
+      write: line => lines.push(line),
+      onCall: ({ who, operation, body }, { status }) =>
+        calls.push({ who, operation, body, ok: status === 200 }),
+      faults: ({ who, operation }) => {
+        const at = who === 'receive' ? planned.findIndex(plan => plan.operation === operation) : -1
+        return at < 0 ? undefined : planned.splice(at, 1)[0]?.fault
+      },
+    },
+  )
+  const [door] = made
+  if (door === undefined) throw new Error('The door is not open')
+  return { ground, ...door, calls, planned, lines }
 }
 
 /** One test a row. A second passes before each, so that the refusals of one row do not count against the next. */
@@ -201,7 +202,7 @@ const isList = (play: Push | readonly Push[]): play is readonly Push[] => Array.
 const denied = JSON.stringify({ title: says('unauthorized'), status: 401, code: 'unauthorized' })
 
 /** @returns a {@link Verdict}, or in words what else it was */
-export function verdictOf({ status, headers, text }: Answer, effects: readonly Effect[]): string {
+function verdictOf({ status, headers, text }: Answer, effects: readonly Effect[]): string {
   const done = effects.filter(({ ok }) => ok)
   const jobs = done.filter(({ operation }) => operation === 'SendMessage').length
   const records = recordsIn(done).length

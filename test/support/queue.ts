@@ -13,6 +13,7 @@ import { type Pump, startPump } from '../../infra/local/pump.ts'
 import { queueArn, type Sqs, startSqs } from '../../infra/local/sqs.ts'
 import type { Fault } from '../../infra/local/wire.ts'
 import { longestDelayMs } from '../../shared/queue.ts'
+import { local } from './table.ts'
 
 export type TestQueue = {
   sqs: Sqs
@@ -49,12 +50,7 @@ export async function startQueue(options: { dir?: string; clock?: Clock } = {}):
       return at < 0 ? undefined : planned.splice(at, 1)[0]?.fault
     },
   })
-  const client = new SQSClient({
-    region: 'us-east-1',
-    endpoint: sqs.endpoint,
-    credentials: { accessKeyId: 'test', secretAccessKey: 'x' },
-    maxAttempts: 2,
-  })
+  const client = new SQSClient({ ...local, endpoint: sqs.endpoint })
   await deployQueues(client, sqs.url)
   const url = sqs.url('look')
   const stopPumps = () => Promise.all(pumps.splice(0).map(pump => pump.stop()))

@@ -52,10 +52,13 @@ export async function makeTenants({ apiOrigin, secrets }: Ground): Promise<Tenan
 export function spotsOf(host: KeyHost, tenants: Tenants) {
   const made = new Map<string, Promise<Spot>>()
   let agents = 0
-  const make = async ({ published = [k1.jwk], taskId, tenant = 'demo', ...kind }: Kind): Promise<Spot> => {
+  const make = async (
+    { published = [k1.jwk], taskId, tenant = 'demo', ...kind }: Kind,
+    served?: Served,
+  ): Promise<Spot> => {
     const agent = `agent-${++agents}`
     const jwksPath = `/keys/${agent}`
-    host.serve(jwksPath, { body: JSON.stringify({ keys: published }) })
+    host.serve(jwksPath, served ?? { body: JSON.stringify({ keys: published }) })
     const { token, authorization } = kind
     const signed = token === undefined && authorization === undefined
     const jwksUrl = host.receiver.origin + jwksPath
@@ -72,10 +75,11 @@ export function spotsOf(host: KeyHost, tenants: Tenants) {
     return { hook: pushNotificationConfig, id, agent, jwksPath, signed }
   }
   return {
-    find: (to: Kind | Spot): Promise<Spot> => {
+    /** @param served what the key host answers from the start, if it is no set of the keys that are published */
+    find: (to: Kind | Spot, served?: Served): Promise<Spot> => {
       if ('hook' in to) return Promise.resolve(to)
       const name = JSON.stringify(to, (_key, value: unknown) => value ?? null)
-      const found = made.get(name) ?? make(to)
+      const found = made.get(name) ?? make(to, served)
       made.set(name, found)
       return found
     },

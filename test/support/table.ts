@@ -19,6 +19,13 @@ export type TestTable = {
   stop: () => Promise<void>
 }
 
+/** How a client calls a local service. */
+export const local = {
+  region: 'us-east-1',
+  credentials: { accessKeyId: 'test', secretAccessKey: 'x' },
+  maxAttempts: 2,
+}
+
 /** Starts a DynamoDB with the table in it. */
 export async function startTable(options: { path?: string } = {}): Promise<TestTable> {
   const clock = createClock()
@@ -37,12 +44,7 @@ export async function startTable(options: { path?: string } = {}): Promise<TestT
       if (outcome.units !== undefined) units.push(outcome.units)
     },
   })
-  const client = new DynamoDBClient({
-    region: 'us-east-1',
-    endpoint: dynamo.endpoint,
-    credentials: { accessKeyId: 'test', secretAccessKey: 'x' },
-    maxAttempts: 2,
-  })
+  const client = new DynamoDBClient({ ...local, endpoint: dynamo.endpoint })
   await deployTable(client, 'rouse')
   let marks = 0
   return {

@@ -14,6 +14,16 @@ afterAll(() => trip.stop())
 
 const remove = ({ made }: Begun): Promise<unknown> => trip.call('DELETE', `/v1/subscriptions/${made.id}`)
 
+/** The same with a target that outlives the subscription. */
+async function beginAtTarget(): Promise<Begun> {
+  const client = trip.clients.make()
+  const { secret } = await trip.call<{ secret: string }>('PUT', `/v1/targets/${client.name}`, {
+    url: client.url,
+  })
+  client.secret = secret
+  return { ...(await trip.begin(scene, { targets: [client.name] })), client }
+}
+
 async function configsOf(taskId: string): Promise<string[]> {
   const { client } = scene.caller
   const { configs } = await client.listTaskPushNotificationConfig({
@@ -50,7 +60,7 @@ test('a push that was accepted but not looked at yet wakes nobody', async () => 
 })
 
 test('a wake that was queued but not sent yet is not sent', async () => {
-  const begun = await trip.begin(scene)
+  const begun = await beginAtTarget()
   const delivering = trip.hold(({ who }) => who === 'deliver')
   await scene.agent.setState(begun.taskId, 'completed')
   await delivering.held
@@ -61,7 +71,7 @@ test('a wake that was queued but not sent yet is not sent', async () => {
 })
 
 test('a wake that waits to be retried is not sent again', async () => {
-  const begun = await trip.begin(scene)
+  const begun = await beginAtTarget()
   begun.client.answer({ status: 500 })
   await scene.agent.setState(begun.taskId, 'completed')
   await trip.settle()

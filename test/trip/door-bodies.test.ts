@@ -125,7 +125,12 @@ const withMetadata = (metadata: string): string =>
 played('encodings, types and odd JSON', () => door, [
   [102, 'UTF-16', { ...bytes(), body: Buffer.from(body, 'utf16le') }, 'BAD'],
   [102, 'UTF-16 with its mark', { ...bytes(), body: Buffer.from(`\ufeff${body}`, 'utf16le') }, 'BAD'],
-  [102, 'a byte that is no UTF-8', bytes(named('odd-1').replace('c-1"', 'c-1'), [0xff], '"}}'), 'BAD'],
+  [
+    102,
+    'a byte that is no UTF-8',
+    bytes(named('odd').replace(/c-1.*/, 'c-1'), [0xff], named('odd').replace(/.*c-1/, '')),
+    'BAD',
+  ],
   [102, 'a byte order mark', bytes(`\ufeff${named('marked')}`), 'ACK'],
   ...[
     'application/a2a+json; charset=utf-8',
@@ -251,16 +256,20 @@ played('sizes', () => door, [
   ],
   [
     108,
-    'one within a flood, which has its look already',
-    async ({ push }) => {
+    'one within a flood, and one in its next window',
+    async ({ push, ground }) => {
       const to: Kind = { ...byToken, taskId: 'flood' }
       const small = body.replace('t-100', 'flood').replace('COMPLETED', 'WORKING')
       const verdicts = new Set<string>()
       for (let n = 0; n < 61; n++)
         verdicts.add(await push({ to, as: asUrl, body: small.replace('c-1', `c-${n}`) }))
-      return [...verdicts, await push({ ...sized(4.4 * mega + 1, 'flood'), to, as: asBalancer })]
+      const big = { ...sized(4.4 * mega + 1, 'flood'), to, as: asBalancer }
+      const within = await push(big)
+      ground.advance(1000)
+      for (let n = 100; n < 120; n++) await push({ to, as: asUrl, body: small.replace('c-1', `c-${n}`) })
+      return [...verdicts, within, await push(big)]
     },
-    ['ACK', expect.stringMatching(/^202, 1 jobs, 0 records/), '413'],
+    ['ACK', expect.stringMatching(/^202, 1 jobs, 0 records/), '413', '413 and a look'],
   ],
 ])
 

@@ -5,6 +5,7 @@ import { dialects } from '../support/dialects.ts'
 import { type Door, type Push, signed, startDoor } from '../support/door.ts'
 import { makeKey } from '../support/keys.ts'
 import { k1 } from '../support/pushes.ts'
+import type { Answer } from '../support/receiver.ts'
 import type { Spot } from '../support/spots.ts'
 
 let door: Door
@@ -46,7 +47,7 @@ async function tell(): Promise<void> {
 
 const x = 'x-a2a-notification-token'
 let hooks = 0
-const fresh = (kind = {}): Promise<Spot> => door.spot({ ...kind, n: ++hooks })
+const fresh = (kind = {}, served?: Answer): Promise<Spot> => door.spot({ ...kind, n: ++hooks }, served)
 
 test('an agent that never pushed has an empty record', async () => {
   const spot = await fresh({ token: true })
@@ -128,12 +129,15 @@ test('a flood of refusals costs one write in ten seconds', async () => {
   await tell()
   const writes = async (times: number, push: Push): Promise<number> => {
     const { effects } = await door.during(async () => {
-      for (let n = 0; n < times; n++) await door.send(push)
+      for (let n = 0; n < times; n++) {
+        await door.send(push)
+        door.ground.advance(200)
+      }
     })
     return effects.filter(({ operation }) => operation === 'UpdateItem').length
   }
   expect(await writes(40, { to, headers: { [x]: 'no' } })).toBe(1)
-  door.ground.advance(10_000)
+  door.ground.advance(2000)
   expect(await writes(10, { path: () => '/nowhere' })).toBe(1)
   expect((await healthOf(to)).pushes.refused.wrong_token?.count).toBe(40)
 })
@@ -171,8 +175,7 @@ test('a key host that fails is seen, and so is the age of the keys that serve me
 })
 
 test('keys that were never fetched have no age', async () => {
-  const to = await fresh()
-  door.serve(to, { status: 404 })
+  const to = await fresh({}, { status: 404 })
   expect(await door.push({ to })).toBe('LATER')
   expect((await healthOf(to)).keys).toMatchObject({
     ageSeconds: null,

@@ -1,7 +1,7 @@
 // The relay's process is really killed at named points and started again on its data: the wake still comes, once by its id.
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { on, once } from 'node:events'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { callAgent } from '../../infra/local/agent/caller.ts'
 import { type DemoAgent, startAgent } from '../../infra/local/agent.ts'
 import { startLocal } from '../../infra/local/run.ts'
@@ -43,8 +43,10 @@ test.each([
     const ports = await freePorts()
     const api = `http://127.0.0.1:${ports.api}`
     const [relay, key] = await startChild(dir, step, ports)
+    const saved = logged(relay, 'watch.saved')
     const client = clients.make()
     const taskId = await subscribe(api, key, client)
+    await saved
     const killed = once(relay, 'exit')
     await agent.setState(taskId, 'completed')
     expect(await killed).toEqual([null, 'SIGKILL'])
@@ -70,6 +72,8 @@ test.each([
       await local.stop()
     }
   },
+  // Each starts two relays.
+  120_000,
 )
 
 /** Starts the relay that will be killed. @returns it and its API key */
@@ -79,6 +83,7 @@ async function startChild(
   { hook, api }: { hook: number; api: number },
 ): Promise<[ChildProcess, string]> {
   const relay = fork(child, [dir, step, String(hook), String(api)])
+  onTestFinished(() => void relay.kill('SIGKILL'))
   const [key] = await Promise.race([
     once(relay, 'message'),
     once(relay, 'exit').then(([code]) => {
@@ -88,9 +93,14 @@ async function startChild(
   return [relay, String(key)]
 }
 
-/** Subscribes a client to a task that is at work, up to where the relay has looked at it once. */
+/** Resolves once the relay has logged a step. */
+async function logged(relay: ChildProcess, step: string): Promise<void> {
+  for await (const [said] of on(relay, 'message')) if (said === step) return
+}
+
+/** Subscribes a client to a task that is at work. */
 async function subscribe(origin: string, key: string, client: ReturnType<Clients['make']>): Promise<string> {
-  const { call, task } = routesOf(origin, key)
+  const { call } = routesOf(origin, key)
   await call('PUT', '/v1/agents/demo', { cardUrl: agent.cardUrl() })
   const caller = await callAgent(agent.cardUrl())
   const taskId = await caller.send('work')
@@ -101,6 +111,5 @@ async function subscribe(origin: string, key: string, client: ReturnType<Clients
     targets: [{ url: client.url }],
   })
   client.secret = made.targets[0]?.secret ?? ''
-  while ((await task('demo', taskId)).state === null);
   return taskId
 }

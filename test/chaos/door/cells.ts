@@ -59,7 +59,8 @@ const cross = ({ scene, weather = 'clear', steps, hows, subjects }: Rows): Cell[
   )
 
 const hard = ['fail before', 'fail after', 'kill before', 'kill after'] as const
-const every = ['blip before', 'blip after', ...hard] as const
+const blips = ['blip before', 'blip after'] as const
+const every = [...blips, ...hard] as const
 /** A fetch has no effect and is not tried twice. */
 const fetching = ['fail before', 'fail after', 'kill before'] as const
 const all = ['completed', 'input-required', 'working', 'unbound', 'agent-wide'] as const
@@ -76,8 +77,10 @@ const weathered = (subjects: readonly Subject[]): Cell[] =>
 
 /** Every await, every fault, every weather in which it is reached. */
 export const full = (): Cell[] => [
-  ...cross({ scene: 'cold', steps: always, hows: every, subjects: all }),
-  ...cross({ scene: 'signed', steps: signing, hows: every, subjects: all }),
+  ...cross({ scene: 'cold', steps: always, hows: hard, subjects: all }),
+  ...cross({ scene: 'cold', steps: always, hows: blips, subjects: two }),
+  ...cross({ scene: 'signed', steps: signing, hows: hard, subjects: all }),
+  ...cross({ scene: 'signed', steps: signing, hows: blips, subjects: two }),
   ...cross({ scene: 'signed', steps: ['fetch'], hows: fetching, subjects: all }),
   ...cross({ scene: 'signed', steps: ['notice', 'message'], hows: hard, subjects: all }),
   ...cross({ scene: 'old keys', steps: ['lease', 'save'], hows: every, subjects: two }),
@@ -120,13 +123,13 @@ export const quick = (): Cell[] => [
   ...weathered(all),
 ]
 
-/** The two writes, and what a door without one of them would lose. */
+/** The two writes, the weathers, and what the full matrix once found. */
 export const short = (): Cell[] => [
   ...cross({ scene: 'cold', steps: ['notice', 'message'], hows: hard, subjects: two }),
   ...cross({ scene: 'cold', steps: ['notice'], hows: ['blip after', 'kill after'], subjects: ['unbound'] }),
-  ...cross({ scene: 'signed', steps: ['take', 'save'], hows: ['kill after'], subjects: ['completed'] }),
+  ...cross({ scene: 'signed', steps: ['take'], hows: ['kill after'], subjects: ['completed'] }),
   ...cross({ scene: 'new rule', steps: ['subscription'], hows: ['fail before'], subjects: ['completed'] }),
-  ...weathered(two),
+  ...weathered(['completed']),
 ]
 
 /** The two writes of a door that makes no others. */

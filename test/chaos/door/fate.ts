@@ -1,8 +1,8 @@
 // Lets each call of a door under test go well or wrong as its cell says, ends the door where it is to be killed, and notes what was written.
 import type { Call, Fault, Outcome } from '../../../infra/local/wire.ts'
 import type { Answer } from '../../support/receiver.ts'
-import { type Cell, isKill, type Scene } from './cells.ts'
-import { stepOf } from './steps.ts'
+import { type Cell, isKill } from './cells.ts'
+import { agentOf, stepOf } from './steps.ts'
 
 /** One cell while it is played. */
 export type Play = {
@@ -40,9 +40,15 @@ export function createFate(dead: ReadonlySet<string>): Fate {
   const plays = new Map<string, Play>()
   const playOf = (who: string): Play | undefined => plays.get(/^(c\d+)i\d+$/.exec(who)?.[1] ?? '')
   const struckBy = new Map<Call, Play>()
+  /** Registration fetches the keys; where nobody ever did, it could not. */
+  const isUnfetched = (call: Call): boolean => {
+    const scene = plays.get(agentOf(call) ?? '')?.cell.scene
+    return (scene === 'signed' || scene === 'new rule') && stepOf(call) === 'lease'
+  }
   return {
     plays,
     faults: async call => {
+      if (call.who === 'api') return isUnfetched(call) ? 'throttle' : undefined
       const play = playOf(call.who)
       if (play === undefined) return undefined
       if (dead.has(call.who)) return 'throttle'
@@ -63,9 +69,7 @@ export function createFate(dead: ReadonlySet<string>): Fate {
       const play = plays.get(agent)
       if (play === undefined) return undefined
       if (isPlanned(play, 'fetch')) return fetched(play)
-      return play.cell.scene === ('host down' satisfies Scene) && play.request === 1
-        ? { status: 503 }
-        : undefined
+      return play.cell.scene === 'host down' && play.request === 1 ? { status: 503 } : undefined
     },
   }
 }

@@ -28,6 +28,8 @@ export function judge(seen: Seen): Verdict {
   }
 }
 
+export const isBad = ({ lost, doubled, wrong }: Verdict): boolean => lost || doubled || wrong.length > 0
+
 /** News and unknown tasks are looked at within two ticks, everything else by its floor; whoever waits is told then. */
 function isLost({ cell, looks, told }: Seen): boolean {
   const presses = cell.subject !== 'working'

@@ -1,13 +1,14 @@
 // Plays a matrix against both kinds of sender, in rounds of a size that the local ground bears, and judges it.
 import type { Cell } from './cells.ts'
-import { judge, type Verdict } from './judge.ts'
-import type { Player } from './players.ts'
-import { isTaken, type Options, type Round } from './round.ts'
+import { isBad, judge, type Verdict } from './judge.ts'
+import type { Job, Player } from './players.ts'
+import { isTaken, type Options } from './round.ts'
 
 export type Played = {
   verdicts: Verdict[]
+  /** Messages that were received too often: each is one that nobody could handle. */
   dead: number
-  /** Rounds that were played once more. */
+  /** How often cells were played again. */
   repeated: number
 }
 
@@ -32,11 +33,15 @@ export async function playMatrix(
     { sender: 'again', door },
   )
   const same = taken.map(verdict => ({ ...verdict, sender: 'again' as const }))
-  return {
-    verdicts: [...once.verdicts, ...same, ...again.verdicts],
-    dead: once.dead + again.dead,
-    repeated: once.repeated + again.repeated,
-  }
+  const played = joined([once, { verdicts: same, dead: 0, repeated: 0 }, again])
+  return { ...played, verdicts: inOrder(played.verdicts, cells) }
+}
+
+/** As the cells were given, one kind of sender after the other. */
+function inOrder(verdicts: readonly Verdict[], cells: readonly Cell[]): Verdict[] {
+  const places = new Map(cells.map((cell, at) => [JSON.stringify(cell), at]))
+  const placeOf = ({ cell }: Verdict): number => places.get(JSON.stringify(cell)) ?? 0
+  return verdicts.toSorted((a, b) => placeOf(a) - placeOf(b) || b.sender.localeCompare(a.sender))
 }
 
 const isTakenAtOnce = ({ answers: [first = 0] }: Verdict): boolean => isTaken(first)
@@ -45,25 +50,32 @@ async function play(players: readonly Player[], cells: readonly Cell[], options:
   const parts = Math.ceil(cells.length / mostAtOnce)
   // Dealt out like cards, so that slow neighbours do not all sit in one round.
   const jobs = Array.from({ length: parts }, (_, part) => cells.filter((_, at) => at % parts === part))
-  const rounds: Round[] = []
+  const played: Played[] = []
   let next = 0
-  let repeated = 0
-  const work = async ({ play: playOne }: Player): Promise<void> => {
-    for (let at = next++; at < parts; at = next++) {
-      const job = { cells: jobs[at] ?? [], options }
-      let round = await playOne(job)
-      // What the ground lost hold of would count as lost by the door. A door that loses does so each time.
-      for (let tries = 0; round.held > 0 && tries < mostRepeats; tries++) {
-        repeated += 1
-        round = await playOne(job)
-      }
-      rounds[at] = round
-    }
+  const work = async (player: Player): Promise<void> => {
+    for (let at = next++; at < parts; at = next++)
+      played[at] = await playSteadily(player, { cells: jobs[at] ?? [], options }, mostRepeats)
   }
   await Promise.all(players.map(work))
-  return {
-    verdicts: rounds.flatMap(({ seen }) => seen.map(judge)),
-    dead: rounds.reduce((sum, { dead }) => sum + dead, 0),
-    repeated,
-  }
+  return joined(played)
 }
+
+/** What went wrong while the machine was strained is played again by itself: a door that loses does so each time. */
+async function playSteadily(player: Player, job: Job, repeats: number): Promise<Played> {
+  const { seen, dead, strained } = await player.play(job)
+  const verdicts = seen.map(judge)
+  const bad = verdicts.filter(isBad)
+  if (!strained || bad.length === 0 || repeats === 0) return { verdicts, dead, repeated: 0 }
+  const cells = bad.map(({ cell }) => cell)
+  const again = await playSteadily(player, { ...job, cells }, repeats - 1)
+  return joined([
+    { verdicts: verdicts.filter(verdict => !isBad(verdict)), dead: 0, repeated: cells.length },
+    again,
+  ])
+}
+
+const joined = (parts: readonly Played[]): Played => ({
+  verdicts: parts.flatMap(({ verdicts }) => verdicts),
+  dead: parts.reduce((sum, { dead }) => sum + dead, 0),
+  repeated: parts.reduce((sum, { repeated }) => sum + repeated, 0),
+})

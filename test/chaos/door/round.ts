@@ -1,4 +1,5 @@
 // Plays many cells at once through one timeline: set up, age, push, repeat, two ticks, the floor. Judges nothing.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { door as receive } from '../../../functions/receive.ts'
 import type { HandedOut } from '../../../shared/a2a/configs.ts'
 import type { Sent } from '../../support/dialects.ts'
@@ -28,8 +29,11 @@ export type Round = {
   seen: Seen[]
   /** Messages that were received too often: each is one that nobody could handle. */
   dead: number
-  /** Messages that the ground lost hold of for a while; then the round says nothing. */
-  held: number
+  /**
+   * Whether this machine was so slow that calls may have run into their time limits without any fault of the plan: the
+   * process had no turn for long, or the ground lost hold of a message that it had received.
+   */
+  strained: boolean
 }
 
 /** What a round is played with: the receive door, or one of the naive ones by its name. */
@@ -40,6 +44,8 @@ const minute = 60 * second
 const hour = 60 * minute
 /** A watch that was silent for two hours has its floor in one hour: it hides nothing that the ticks should find. */
 const ageMs = 2 * hour
+/** A call has 1.5 s, and passes through this process and its servers several times. */
+const strainMs = 250
 /** Cells at work at the same time: more would only wait for each other. */
 const abreast = 6
 const abreastReal = 2
@@ -75,10 +81,6 @@ async function setUp(scene: Scene, cells: readonly Cell[], plays: Map<string, Pl
     return { play, hook: await subscribe(stage, play), doors: [] }
   })
   await stage.pass(0)
-  await inTurns(abreast, standing(scene, 'old keys', 'host down'), async act => {
-    await pushNothing(scene, act)
-    act.door = undefined
-  })
   await stage.pass(ageMs)
 }
 
@@ -93,13 +95,16 @@ async function warmUp(scene: Scene): Promise<void> {
   scene.stage.advance(10 * second)
 }
 
-const standing = ({ acts }: Scene, ...scenes: Cell['scene'][]): Act[] =>
-  acts.filter(({ play }) => scenes.includes(play.cell.scene))
+const standing = ({ acts }: Scene, where: Cell['scene']): Act[] =>
+  acts.filter(({ play }) => play.cell.scene === where)
 
 /** A push that is genuine and cannot be read: the door learns everything and writes nothing. */
 async function pushNothing(scene: Scene, act: Act): Promise<void> {
   const door = await open(scene, act)
-  const status = await door.post(pushOf(scene.stage, act.play, act.hook, true))
+  let status = 503
+  // A slow machine may need more than one attempt.
+  for (let tries = 0; tries < 5 && status === 503; tries++)
+    status = await door.post(pushOf(scene.stage, act.play, act.hook, true))
   if (status !== 422) throw new Error(`A push without an event was answered ${status}`)
 }
 
@@ -107,6 +112,8 @@ async function pushNothing(scene: Scene, act: Act): Promise<void> {
 async function push(scene: Scene): Promise<Round> {
   const { stage, acts, options } = scene
   const before = counted(scene)
+  const delays = monitorEventLoopDelay()
+  delays.enable()
   for (const { play } of acts) stage.outside.tasks.set(taskOf(play), stateOf(play.cell))
   await pushAll(scene)
   await stage.pass(second)
@@ -119,7 +126,7 @@ async function push(scene: Scene): Promise<Round> {
   await stage.pass(33 * second)
   await stage.pass(minute)
   const ticked = counted(scene)
-  const held = await stage.held()
+  const strained = delays.max > strainMs * 1e6 || (await stage.held()) > 0
   await stage.pass(hour)
   const last = counted(scene)
   const seen = acts.map(({ play }, index) => {
@@ -132,7 +139,7 @@ async function push(scene: Scene): Promise<Round> {
       told: { ticked: ticked[index]?.told ?? [], last: last[index]?.told ?? [] },
     }
   })
-  return { seen, dead: (await stage.dead()).length, held }
+  return { seen, dead: (await stage.dead()).length, strained }
 }
 
 type Count = { looks: number; told: string[] }

@@ -122,12 +122,22 @@ const issuer = 'https://agent.example'
 /** How the agent's pushes prove themselves once the weather turns. */
 const isSigned = ({ cell: { scene } }: Play): boolean => scene !== 'cold'
 
+/** Calls the API until it succeeds: a slow machine may need more than one attempt. */
+async function put<T>({ api }: Stage, path: string, body: unknown): Promise<T> {
+  for (let tries = 0; ; tries++)
+    try {
+      return await api.call<T>('PUT', path, body)
+    } catch (error) {
+      if (tries === 4) throw error
+    }
+}
+
 /** Registers the agent of a cell. @param newRule by the rule that holds in the end, where it changes */
-export async function registerAgent({ api, outside }: Stage, play: Play, newRule: boolean): Promise<void> {
-  const { origin } = outside
+export async function registerAgent(stage: Stage, play: Play, newRule: boolean): Promise<void> {
+  const { origin } = stage.outside
   const jwt = { jwksUrl: `${origin}/keys/${play.id}`, issuer, algorithms: ['ES256'] }
   const byOld = play.cell.scene === 'new rule' && !newRule
-  await api.call('PUT', `/v1/agents/${play.id}`, {
+  await put(stage, `/v1/agents/${play.id}`, {
     ...{ url: `${origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true },
     origins: [origin],
     verification: isSigned(play) && !byOld ? { jwt } : byToken,
@@ -135,12 +145,13 @@ export async function registerAgent({ api, outside }: Stage, play: Play, newRule
 }
 
 /** Subscribes to what the cell is about, in all states but the first. */
-export async function subscribe({ api, outside }: Stage, play: Play): Promise<HandedOut> {
+export async function subscribe(stage: Stage, play: Play): Promise<HandedOut> {
   const { subject } = play.cell
+  const { outside } = stage
   const whole = subject === 'agent-wide' ? { scope: 'agent' } : {}
   const wish = subject === 'unbound' ? {} : { taskId: taskOf(play) }
   outside.tasks.set(taskOf(play), 'submitted')
-  const made = await api.call<{ pushNotificationConfig: HandedOut }>('POST', '/v1/subscriptions', {
+  const made = await put<{ pushNotificationConfig: HandedOut }>(stage, `/v1/subscriptions/${play.id}`, {
     agent: play.id,
     ...(subject === 'agent-wide' ? whole : wish),
     states: taskStates.filter(state => state !== 'submitted'),

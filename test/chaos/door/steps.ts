@@ -1,4 +1,4 @@
-// Names the awaits of the receive door, and tells by an AWS call which of them it is. Pure.
+// Names the awaits of the receive door, and tells by an AWS call which of them it is, and about which agent. Pure.
 import { type Call, isRecord } from '../../../infra/local/wire.ts'
 
 /** The awaits of receive in their order; `take` is the lease of a key set that nobody fetched before. */
@@ -31,6 +31,9 @@ export function stepOf({ operation, body }: Call): Step | undefined {
   if (operation === 'PutItem') return 'take'
   return String(body.UpdateExpression).includes('#leasedAt') ? 'lease' : 'save'
 }
+
+/** The agent whose item a call is about. */
+export const agentOf = ({ body }: Call): string | undefined => /^A#[^#]+#(.+)$/.exec(keyOf(body).pk)?.[1]
 
 function keyOf({ Key, Item }: Call['body']): { pk: string; sk: string } {
   const key = isRecord(Key) ? Key : isRecord(Item) ? Item : {}

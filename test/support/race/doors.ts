@@ -1,6 +1,5 @@
-// The doors of the trip, step for step as functions/ has them: receive, look, deliver, tick, and the API's subscribing.
+// The doors to the look queue and around it, step for step as functions/ has them: receive, look, tick, and the API's subscribing.
 import { isNews, isTerminal } from '../../../shared/a2a/task.ts'
-import { retryAfterMs } from '../../../shared/channels/channel.ts'
 import type { Subscription } from '../../../shared/model.ts'
 import {
   aheadTries,
@@ -10,23 +9,14 @@ import {
   noticeTimerMs,
   ridesAlong,
   trailingMs,
-  wants,
   windowMs,
 } from '../../../shared/policy.ts'
 import { read, write } from './cells.ts'
 import { isLive, type Looked, lookAt } from './looking.ts'
-import { leaseWake, markAgain, openWatch, recordWake } from './store.ts'
+import { markAgain, openWatch } from './store.ts'
 import type { Moment } from './story.ts'
 import type { Work } from './timeline.ts'
-import {
-  cellOf,
-  type DeliverBody,
-  type Kept,
-  type KeptWake,
-  type LookBody,
-  type Me,
-  type World,
-} from './world.ts'
+import { cellOf, type Kept, type LookBody, type Me, type World } from './world.ts'
 
 type Handled = 'done' | 'again'
 type NoticeBody = LookBody & { kind: 'notice' }
@@ -112,12 +102,10 @@ function* afterNotice(world: World, me: Me, watch: Kept, body: NoticeBody, looke
     case 'dropped':
       return yield* settle(world, body)
     case 'waits':
-      if (ridesAlong(watch, body, me.now()) && !isOwn(world, watch, body)) return 'done'
+      if (ridesAlong(watch, body, me.now())) return 'done'
       return yield* later(world, me, body, trailingMs(looked.ms, body))
-    case 'ahead': {
-      const next = { ...body, tries: tries + 1, ...(world.rules.sharesLooks && { at: me.now() }) }
-      return yield* later(world, me, next, windowMs * 2 ** tries)
-    }
+    case 'ahead':
+      return yield* later(world, me, { ...body, tries: tries + 1 }, windowMs * 2 ** tries)
     case 'trouble':
       if (looked.lasting && tries >= aheadTries) return yield* settle(world, body)
       if (looked.watched) return looked.lasting ? yield* settle(world, body) : 'done'
@@ -130,29 +118,27 @@ function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
   const watch = yield* read(world.watch)
   if (watch === undefined) return 'done'
   if (body.looked !== undefined && body.looked !== watch.looked) return 'done'
-  const looked = yield* lookAt(world, me, watch, {
-    fired: body.fired === true,
-    own: isOwn(world, watch, body),
-  })
+  const own = body.mark !== undefined && body.mark === watch.again
+  const looked = yield* lookAt(world, me, watch, { fired: body.fired === true, own })
   const over = world.rules.lateWaits ? isOver(watch) : isTerminal(watch.state)
   if (looked.kind !== 'waits' || over) return 'done'
-  if (watch.again >= me.now() && !isOwn(world, watch, body)) return 'done'
+  if (watch.again >= me.now() && !own) return 'done'
   return yield* later(world, me, body, looked.ms)
 }
-
-/** True when the mark of a trailing look is this message's own. */
-const isOwn = ({ rules }: World, watch: Kept, { mark }: NoticeBody | WatchBody): boolean =>
-  rules.marks && mark !== undefined && mark === watch.again
 
 /** Queues the message for later, then marks that a look will come. */
 function* later(world: World, me: Me, body: NoticeBody | WatchBody, delayMs: number): Work<Handled> {
   const wholeMs = Math.ceil(delayMs / 1000) * 1000
   const mark = me.now() + wholeMs
   yield
-  world.look.send({ ...body, mark }, wholeMs)
+  world.look.send(world.rules.marks ? marked(body, mark) : body, wholeMs)
   yield* markAgain(world, mark)
   return 'done'
 }
+
+/** Others may ride along on the mark, so this message is done only once a look started after it. */
+const marked = (body: NoticeBody | WatchBody, mark: number): NoticeBody | WatchBody =>
+  body.kind === 'watch' ? { ...body, mark } : { ...body, at: Math.max(body.at, mark - windowMs + 1) }
 
 function* settle(world: World, body: NoticeBody): Work<Handled> {
   if (body.notice !== undefined && body.timer === true)
@@ -166,76 +152,6 @@ function* settle(world: World, body: NoticeBody): Work<Handled> {
         return settled
       },
     )
-  return 'done'
-}
-
-const deliverLeaseMs = 25_000
-const outlivingMs = 32_000
-const longestDelayMs = 900_000
-
-export function* deliver(world: World, me: Me, body: DeliverBody): Work<Handled> {
-  const watch = yield* read(world.watch)
-  if (watch === undefined) return 'done'
-  const now = me.now()
-  const seed: KeptWake | undefined = body.of && { ...body.of, status: 'pending', lease: 0, tries: 0 }
-  const leased = yield* leaseWake(
-    world,
-    body.id,
-    { now, until: now + (world.rules.outlives ? outlivingMs : deliverLeaseMs) },
-    seed,
-  )
-  if (leased.kind === 'done') return 'done'
-  if (leased.kind === 'busy') return 'again'
-  if (leased.kind === 'leased') return yield* attempt(world, me, watch, body, leased.wake)
-  yield
-  world.deliver.send(body, leased.next - now)
-  return 'done'
-}
-
-function* attempt(world: World, me: Me, watch: Kept, body: DeliverBody, wake: KeptWake): Work<Handled> {
-  const sub = yield* read(cellOf(world.subs, wake.sub))
-  const { tries } = wake
-  if (!isLive(sub, me.now())) return yield* record(world, me, body, wake, { status: 'dropped', tries })
-  const newer = watch.rev > wake.rev && watch.woken === watch.rev
-  if (newer && watch.state !== undefined && wants(sub, watch.state))
-    return yield* record(world, me, body, wake, { status: 'superseded', tries })
-  yield
-  yield world.chance.of(0.9) ? undefined : world.chance.between(200, 15_000)
-  if (world.happens('unheard')) {
-    const after = retryAfterMs(tries + 1, 0.5)
-    if (after === undefined)
-      return yield* record(world, me, body, wake, { status: 'failed', tries: tries + 1 })
-    const next = me.now() + after
-    const parked = after > longestDelayMs && { due: next }
-    return yield* record(world, me, body, wake, { status: 'pending', tries: tries + 1, next, ...parked })
-  }
-  const { sub: ref, rev, shows } = wake
-  world.note(() => `hint to ${ref}: rev ${rev}, state ${shows}`)
-  world.hints.push({
-    id: body.id,
-    sub: ref,
-    rev,
-    shows,
-    at: world.timeline.now(),
-    found: isEntered(world, sub, rev),
-  })
-  return yield* record(world, me, body, wake, { status: 'delivered', tries: tries + 1 })
-}
-
-const isEntered = (world: World, { client = '' }: Subscription, rev: number): boolean =>
-  [...(world.inboxes.get(client)?.places.values() ?? [])].some(place => place.item?.rev === rev)
-
-function* record(
-  world: World,
-  me: Me,
-  body: DeliverBody,
-  wake: KeptWake,
-  outcome: Pick<KeptWake, 'status' | 'tries' | 'next' | 'due'>,
-): Work<Handled> {
-  const mine = yield* recordWake(world, body.id, wake, outcome)
-  if (!mine || outcome.next === undefined || outcome.due !== undefined) return 'done'
-  yield
-  world.deliver.send({ id: body.id }, outcome.next - me.now())
   return 'done'
 }
 

@@ -20,7 +20,7 @@ export type Fault =
   /** The last state is not the last entry of a subscriber's inbox; or no hint was sent of it. */
   | 'no entry'
   | 'no hint'
-  /** One change was told under two wake ids. */
+  /** One change was told under two wake ids. An agent that dates nothing may have it so: what its replica shows may be new. */
   | 'two ids'
   /** An entry's revision is lower than that of one before it; an entry stands twice. */
   | 'order'
@@ -77,9 +77,9 @@ function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Gene
   const last = entries.at(-1)
   if (last === undefined || story.moments[last.shows]?.look !== story.last.look) yield 'no entry'
   const mine = hints.filter(hint => hint.sub === sub.ref)
-  if (!mine.some(hint => hint.rev === last?.rev)) yield 'no hint'
+  if (!mine.some(hint => hint.heard && hint.rev === last?.rev)) yield 'no hint'
   if (mine.some(hint => !hint.found)) yield 'blind hint'
-  if (mine.some(a => mine.some(b => a.shows === b.shows && a.id !== b.id))) yield 'two ids'
+  if (story.stamped && mine.some(a => mine.some(b => a.shows === b.shows && a.id !== b.id))) yield 'two ids'
   if (entries.some((entry, at) => (entries[at - 1]?.rev ?? 0) > entry.rev)) yield 'order'
   if (new Set(entries.map(({ id }) => id)).size < entries.length) yield 'entry twice'
   for (const { n, at, until, state, look } of story.moments)

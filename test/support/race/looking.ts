@@ -100,24 +100,24 @@ function* lookUnderLease(looking: Looking, watch: Kept): Work<Looked> {
     return { kind: 'dropped' }
   }
   const seen = yield* getTask(world)
-  if (seen === undefined) return yield* inTrouble(looking, watch)
+  if (typeof seen === 'string') return yield* inTrouble(looking, watch, seen === 'not_found')
   if (ask.unbound === undefined) return yield* save(looking, watch, seen)
   const bound = yield* bind(looking, watch, ask.unbound)
   return bound === undefined ? { kind: 'dropped' } : yield* save(looking, bound, seen)
 }
 
 /** Asks the agent. A replica answers what was true some time ago. */
-function* getTask(world: World): Work<Moment | undefined> {
+function* getTask(world: World): Work<Moment | 'not_found' | 'unreachable'> {
   const { chance, timeline, happens, story } = world
   yield chance.between(2, 60)
   world.counts.looks += 1
   if (happens('outage')) {
     yield chance.pick(chance.between(1, 50), 10_000)
-    return undefined
+    return 'unreachable'
   }
   const seen = story.at(timeline.now() - (happens('replica') ? chance.between(0, world.replicaMs) : 0))
   yield chance.of(0.9) ? chance.between(2, 400) : chance.between(400, 6000)
-  return seen
+  return seen ?? 'not_found'
 }
 
 function* bind({ world, me }: Looking, watch: Kept, sub: Subscription): Work<Kept | undefined> {
@@ -234,9 +234,8 @@ function nextTimer(
 }
 
 /** The agent did not answer. One chain of repeats, whatever the number of pushes. */
-function* inTrouble({ world, me, ask }: Looking, watch: Kept): Work<Looked> {
+function* inTrouble({ world, me, ask }: Looking, watch: Kept, lasting: boolean): Work<Looked> {
   const now = me.now()
-  const lasting = world.story.at(world.timeline.now()) === undefined
   const failures = (watch.failures ?? 0) + 1
   const afterMs = troubleMs(failures)
   if (watch.subs.length === 0) {
@@ -247,8 +246,11 @@ function* inTrouble({ world, me, ask }: Looking, watch: Kept): Work<Looked> {
   yield* saveTrouble(world, watch, { failures, due })
   if ((watch.again <= now || ask.own === true) && (failures < 2 * aheadTries || world.road === 'poll')) {
     yield
-    world.look.send({ kind: 'watch', looked: watch.looked, mark: now + afterMs }, afterMs)
+    const chain = { kind: 'watch' as const, looked: watch.looked }
+    world.look.send(world.rules.marks ? { ...chain, mark: now + afterMs } : chain, afterMs)
     yield* markAgain(world, now + afterMs)
   }
-  return { kind: 'trouble', lasting, watched: true, afterMs }
+  // The chain goes on for those who are on the watch; one that is not bound has only its push.
+  const watched = ask.unbound === undefined || !world.rules.unboundLooks
+  return { kind: 'trouble', lasting, watched, afterMs }
 }

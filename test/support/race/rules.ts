@@ -34,6 +34,8 @@ export const rules = {
   lateWaits: true,
   /** The push of an unbound subscription is settled by a look of its own only, for that one binds it. */
   unboundLooks: true,
+  /** The SDK's own retry takes no second number of an inbox: a gap would hide the entry from who was just woken. */
+  countsOnce: true,
   /** A trailing look does not ride along on its own mark: clocks differ. */
   marks: true,
 }

@@ -1,11 +1,13 @@
 // Runs the model once: a story, its subscribers and all mishaps from one seed, to the end. Judges nothing.
 import type { TaskState } from '../../../shared/a2a/task.ts'
-import { taskStates } from '../../../shared/a2a/task.ts'
+import { isTerminal, taskStates } from '../../../shared/a2a/task.ts'
 import type { Subscription } from '../../../shared/model.ts'
-import { deliver, look, type Push, receive, subscribe, tick } from './doors.ts'
+import type { Cell } from './cells.ts'
+import { deliver } from './delivering.ts'
+import { look, type Push, receive, subscribe, tick } from './doors.ts'
 import type { Rules } from './rules.ts'
 import { type Moment, type Pace, taskId, tellStory } from './story.ts'
-import { createBed, createQueue, type Odds, spawn, type Work } from './timeline.ts'
+import { createBed, createQueue, type Note, type Odds, spawn, type Timeline, type Work } from './timeline.ts'
 import type { DeliverBody, LookBody, Me, World } from './world.ts'
 
 /** Mishaps as they may come all at once. */
@@ -35,7 +37,7 @@ export type Options = {
   kind?: Kind | undefined
   pace?: Pace | undefined
   replicaMs?: number | undefined
-  note?: (time: number, what: string) => void
+  note?: Note | undefined
 }
 
 /** Who waits for the task. */
@@ -61,40 +63,27 @@ const hour = 60 * minute
 /** Clocks are off by up to this much. */
 const skewMs = 500
 /** A run that queues more than this is given up: it would never end. */
-export const mostLooks = 3000
+export const mostLooks = 6000
 const limits = { receive: 5000, api: 30_000, look: 30_000, deliver: 30_000, tick: 50_000 }
 
 /** Runs one seed to its end: until nothing is left to happen, or hours after the last state. */
-export function run(
-  seed: number,
-  { rules, odds, kind: wanted, pace = 'mixed', replicaMs = 1500, note }: Options,
-): Run {
-  let nextTick = Number.POSITIVE_INFINITY
-  const onTimer = (due: number): void => {
-    const time = Math.max(Math.ceil(due / minute), Math.floor(timeline.now() / minute) + 1) * minute
-    if (time >= nextTick) return
-    nextTick = time
-    timeline.at(time, () => {
-      if (nextTick !== time) return
-      nextTick = Number.POSITIVE_INFINITY
-      act(limits.tick, me => tick(world, me))
-      for (const cell of [world.watch, ...world.notices.values(), ...world.wakes.values()])
-        if (cell.item?.due !== undefined) onTimer(cell.item.due)
-    })
-  }
-  const bed = createBed(seed, odds, begin, onTimer, note)
-  const { timeline, chance } = bed
-  const story = tellStory(chance, begin + chance.between(0, minute), pace)
-  const kind = wanted ?? chance.pick(...kinds)
+export function run(seed: number, options: Options): Run {
+  const bed = createBed(seed, options.odds, begin, options.note)
+  const { timeline, chance, storm } = bed
+  const story = tellStory(chance, begin + chance.between(0, minute), options.pace ?? 'mixed')
+  const kind = options.kind ?? chance.pick(...kinds)
   const me = (): Me => {
     const skew = Math.round(chance.between(-skewMs, skewMs))
     return { now: () => Math.floor(timeline.now()) + skew }
   }
-  const act = <T>(limitMs: number, work: (me: Me) => Work<T>, end?: (result: T) => void): void =>
-    spawn(bed, work(me()), limitMs, end)
   const world: World = {
     ...bed,
-    ...{ rules, story, replicaMs, road: kind === 'polled' ? 'poll' : 'push' },
+    ...{ rules: options.rules, story, road: kind === 'polled' ? 'poll' : 'push' },
+    replicaMs: options.replicaMs ?? 1500,
+    onTimer: tickWhen(timeline, () => {
+      spawn(world, tick(world, me()), limits.tick)
+      return [world.watch, ...world.notices.values(), ...world.wakes.values()]
+    }),
     watch: { item: undefined },
     ...{ subs: new Map(), pushed: new Set(), notices: new Map(), wakes: new Map(), inboxes: new Map() },
     look: createQueue<LookBody>(bed, limits.look, body => look(world, me(), body)),
@@ -102,11 +91,31 @@ export function run(
     hints: [],
     counts: { looks: 0, ticks: 0 },
   }
+  const act: Act = (limitMs, work, end) => spawn(world, work(me()), limitMs, end)
   const subscribers = cast(world, kind).map(joins => enter(world, joins, act))
-  timeline.at(story.last.at + chance.between(0, 400_000), bed.calm)
-  const end = story.last.at + 24 * hour
+  const spell = chance.between(0, 400_000)
+  for (const { at } of [...story.moments, ...subscribers.map(({ sub }) => ({ at: sub.createdAt }))])
+    timeline.at(at, () => storm(at + spell))
+  // A poll never ends, so it shows soon what it will ever show.
+  const end = story.last.at + (kind === 'polled' && !isTerminal(story.last.state) ? 1 : 6) * hour
   timeline.run(end, () => world.look.sent() <= mostLooks)
   return { world, subscribers, end, kind }
+}
+
+/** Ticks at whole minutes, but only where a timer may be due: a tick that finds nothing changes nothing. */
+function tickWhen(timeline: Timeline, sweep: () => Cell<{ due?: number }>[]): (due: number) => void {
+  let next = Number.POSITIVE_INFINITY
+  const onTimer = (due: number): void => {
+    const time = Math.max(Math.ceil(due / minute), Math.floor(timeline.now() / minute) + 1) * minute
+    if (time >= next) return
+    next = time
+    timeline.at(time, () => {
+      if (next !== time) return
+      next = Number.POSITIVE_INFINITY
+      for (const { item } of sweep()) if (item?.due !== undefined) onTimer(item.due)
+    })
+  }
+  return onTimer
 }
 
 type Act = <T>(limitMs: number, work: (me: Me) => Work<T>, end?: (result: T) => void) => void

@@ -168,7 +168,7 @@ export function* appendEntry(world: World, client: string, entry: Entry): Work<n
     const counted = yield* write(
       world,
       counter,
-      () => true,
+      (item, req) => item?.req !== req || !world.rules.countsOnce,
       item => ({ seq: (item?.seq ?? 0) + 1 }),
     )
     const seq = counted.item?.seq ?? 0

@@ -9,6 +9,8 @@ export type Moment = { n: number; at: number; until: number; state: TaskState; l
 
 export type Story = {
   moments: Moment[]
+  /** Whether the agent writes when each state began. */
+  stamped: boolean
   last: Moment
   /** The state at a time; undefined before the task exists. */
   at: (time: number) => Moment | undefined
@@ -44,7 +46,7 @@ export function tellStory(chance: Chance, start: number, pace: Pace): Story {
   }))
   const last = moments.at(-1)
   if (last === undefined) throw new Error('A story has an end.')
-  return { moments, last, at: time => moments.findLast(moment => moment.at <= time) }
+  return { moments, last, stamped: style.stamped, at: time => moments.findLast(moment => moment.at <= time) }
 }
 
 function gap(chance: Chance, isLast: boolean): number {

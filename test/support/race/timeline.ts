@@ -100,36 +100,32 @@ export type Odds = {
   unheard: number
 }
 
-/** What everything in a model stands on. Odds apply only while it is `troubled`. */
+/** What processes and queues stand on. */
 export type Bed = {
   timeline: Timeline
   chance: Chance
+  /** Whether a mishap comes now; none does but in a storm. */
   happens: (mishap: keyof Odds) => boolean
-  /** Told of every timer that is set, so that whoever sweeps them comes. */
-  onTimer: (due: number) => void
+  /** Makes it stormy until a time. */
+  storm: (until: number) => void
   /** Takes what happens, to be told afterwards. */
   note: (what: () => string) => void
 }
 
-export function createBed(
-  seed: number,
-  odds: Odds,
-  start: number,
-  onTimer: (due: number) => void,
-  note?: (time: number, what: string) => void,
-): Bed & { calm: () => void } {
+export type Note = (time: number, what: string) => void
+
+export function createBed(seed: number, odds: Odds, start: number, note?: Note): Bed {
   const timeline = createTimeline(start)
   const chance = createChance(seed)
-  let troubled = true
+  let stormy = start
   return {
     timeline,
     chance,
-    happens: mishap => troubled && chance.of(odds[mishap]),
-    onTimer,
-    note: what => note?.(timeline.now(), what()),
-    calm: () => {
-      troubled = false
+    happens: mishap => timeline.now() < stormy && chance.of(odds[mishap]),
+    storm: until => {
+      stormy = Math.max(stormy, until)
     },
+    note: what => note?.(timeline.now(), what()),
   }
 }
 

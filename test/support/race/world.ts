@@ -1,10 +1,10 @@
 // What there is in a run of the model: table, queues, inboxes, and what the targets heard. Holds, decides nothing.
 import type { TaskState } from '../../../shared/a2a/task.ts'
 import type { Subscription, Watch } from '../../../shared/model.ts'
-import type { Cell } from './cells.ts'
+import type { Cell, Shelf } from './cells.ts'
 import type { Rules } from './rules.ts'
 import type { Story } from './story.ts'
-import type { Bed, Queue } from './timeline.ts'
+import type { Queue } from './timeline.ts'
 
 /** The watch, and which state of the story it shows: the model's own note, which no decision reads. */
 export type Kept = Watch & { shows: number }
@@ -28,7 +28,6 @@ export type LookBody =
       state?: TaskState
       at: number
       tries?: number
-      mark?: number
     }
   | { kind: 'pending'; notice: string }
   | { kind: 'watch'; looked?: number; fired?: boolean; mark?: number }
@@ -51,18 +50,20 @@ export type Inbox = {
   places: Map<number, Cell<Entry>>
 }
 
-/** A webhook call that its target answered with 2xx. */
+/** A webhook call. */
 export type Hint = {
   id: string
   sub: string
   rev: number
   shows: number
   at: number
+  /** Whether the target answered with 2xx. */
+  heard: boolean
   /** Whether the entry that it hints at stood in the inbox by then. */
   found: boolean
 }
 
-export type World = Bed & {
+export type World = Shelf & {
   rules: Rules
   story: Story
   road: 'push' | 'poll'

@@ -1,0 +1,253 @@
+// What subscribing asks for, and its steps: nothing is stored before everything was judged, and a repeat finishes what a crash left.
+import * as z from 'zod'
+import { taskStates } from '../../shared/a2a/task.ts'
+import { sealCredentials } from '../../shared/calling.ts'
+import { invalidField, RouseError } from '../../shared/errors.ts'
+import { canonical, idOf } from '../../shared/hash.ts'
+import { makeHook, refOf } from '../../shared/hooks.ts'
+import type { Agent, Registration, Subscription, Target } from '../../shared/model.ts'
+import { bindMs } from '../../shared/policy.ts'
+import type { Relay } from '../../shared/relay.ts'
+import { getAgent } from '../../shared/store/agents.ts'
+import { point, unpoint } from '../../shared/store/directory.ts'
+import type { Listing } from '../../shared/store/keys.ts'
+import { giveBack, takeOne } from '../../shared/store/quota.ts'
+import {
+  bindSubscription,
+  getSubscription,
+  isLive,
+  putSubscription,
+} from '../../shared/store/subscriptions.ts'
+import { getTarget } from '../../shared/store/targets.ts'
+import { usualPrincipal } from '../../shared/store/watches.ts'
+import { handedOut, hasRoom, lookSoon, register, silence, watchTask } from '../../shared/subscribing.ts'
+import { sweepMs } from '../../shared/sweep.ts'
+import { openSecrets } from '../../shared/targets.ts'
+import { CredentialsRequest } from './credentials.ts'
+import { Id, overLimit, TaskId } from './input.ts'
+import { allowedUrl, dropTarget, isInline, saveTarget, shownTarget, TargetRequest } from './targets.ts'
+
+const day = 24 * 60 * 60
+
+export const SubscriptionRequest = z.strictObject({
+  agent: Id,
+  scope: z.enum(['task', 'agent']).default('task'),
+  taskId: TaskId.optional(),
+  principal: Id.default(usualPrincipal),
+  states: z
+    .array(z.enum(taskStates))
+    .min(1)
+    .default(['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required']),
+  client: Id.optional(),
+  targets: z
+    .array(z.union([Id, TargetRequest]))
+    .max(10)
+    .default([]),
+  agentTenant: Id.optional(),
+  credentials: CredentialsRequest.optional(),
+  ttlSeconds: z
+    .number()
+    .int()
+    .min(60)
+    .max(365 * day)
+    .default(30 * day),
+})
+
+export type SubscriptionRequest = z.infer<typeof SubscriptionRequest>
+
+/** A pointer outlives what it names, and what is remembered of it. */
+const pointedSeconds = 40 * day
+
+export const all: Listing = { kind: 'subscriptions' }
+export const ofAgent = (agent: string): Listing => ({ kind: 'subscriptions', by: 'agent', of: agent })
+export const ofClient = (client: string): Listing => ({ kind: 'subscriptions', by: 'client', of: client })
+
+/** Removes what stands around a subscription that ended. Its own pointer goes last, so that a repeat finds the rest. */
+export async function forget(
+  relay: Relay,
+  { tenant, id, agent, client, targets }: Subscription,
+): Promise<void> {
+  for (const target of targets.filter(isInline)) await dropTarget(relay, tenant, target)
+  if (client !== undefined) await unpoint(relay.table, tenant, ofClient(client), id)
+  await unpoint(relay.table, tenant, ofAgent(agent), id)
+  await unpoint(relay.table, tenant, all, id)
+}
+
+/**
+ * Makes a subscription. The same request under the same id again gives the same answer, and finishes what a crash left
+ * half made. Nothing is stored before everything was judged, and no target before it is settled whose the id is.
+ */
+export async function subscribe(relay: Relay, tenant: string, id: string, asked: SubscriptionRequest) {
+  check(asked)
+  const agent = await getAgent(relay.table, tenant, asked.agent)
+  if (agent === undefined) throw invalidField('/agent', 'There is no such agent')
+  await checkTargets(relay, tenant, asked)
+  const sub = await save(relay, tenant, id, asked)
+  const targets = await targetsFor(relay, sub, asked)
+  const taskId = sub.taskId ?? asked.taskId
+  if (taskId !== undefined && !(await watchTask(relay, sub, taskId))) {
+    await silence(relay, sub)
+    await forget(relay, sub)
+    await giveBack(relay.table, tenant, 'subscriptions', relay.now())
+    throw full()
+  }
+  const registration = await register(relay, sub, agent)
+  if (taskId !== undefined || sub.scope === 'agent') await lookSoon(relay, sub)
+  relay.log({ step: 'subscription.made', tenant, subscription: id, agent: agent.agent, task: taskId })
+  return answer(relay, { ...sub, registration }, agent, targets)
+}
+
+const full = (): RouseError =>
+  new RouseError('limit_reached', { detail: 'This task has its full number of subscriptions.' })
+
+function check(asked: SubscriptionRequest): void {
+  if (asked.scope === 'agent' && asked.taskId !== undefined)
+    throw invalidField('/taskId', 'A subscription to a whole agent has no task')
+  if (asked.client === undefined && asked.targets.length === 0)
+    throw invalidField('/targets', 'Expected a target, or a client whose inbox is kept')
+}
+
+/** The targets named must be there, the addresses given inline must be allowed. */
+async function checkTargets(relay: Relay, tenant: string, asked: SubscriptionRequest): Promise<void> {
+  for (const [index, target] of asked.targets.entries()) {
+    const pointer = `/targets/${index}`
+    if (typeof target !== 'string') allowedUrl(relay, target.url, `${pointer}/url`)
+    // An inline target ends with its own subscription.
+    else if (isInline(target) || (await getTarget(relay.table, tenant, target)) === undefined)
+      throw invalidField(pointer, 'There is no such target')
+  }
+}
+
+/** Names of a request's targets. */
+const targetNames = (tenant: string, id: string, { targets }: SubscriptionRequest): string[] =>
+  targets.map((target, index) =>
+    typeof target === 'string' ? target : `inline_${idOf('inline', tenant, id, index)}`,
+  )
+
+/** The targets of a subscription: those given inline are made. */
+function targetsFor(relay: Relay, sub: Subscription, asked: SubscriptionRequest): Promise<Target[]> {
+  const { tenant } = sub
+  const found = sub.targets.map(async (target, index) => {
+    const wish = asked.targets[index]
+    if (typeof wish === 'object') return saveTarget(relay, { tenant, target }, wish, `/targets/${index}`)
+    return getTarget(relay.table, tenant, target)
+  })
+  return Promise.all(found).then(targets => targets.filter(target => target !== undefined))
+}
+
+async function save(
+  relay: Relay,
+  tenant: string,
+  id: string,
+  asked: SubscriptionRequest,
+): Promise<Subscription> {
+  const { table } = relay
+  const fresh = makeHook(relay.config.rootKeys, relay.random(16))
+  const ttl = Math.ceil(relay.now() / 1000) + asked.ttlSeconds + pointedSeconds
+  const hook = await point(table, tenant, all, id, fresh, ttl)
+  if (hook === fresh && !(await takeOne(table, tenant, 'subscriptions', relay.now()))) {
+    await unpoint(table, tenant, all, id)
+    throw overLimit('subscriptions')
+  }
+  const ref = refOf(hook)
+  const before = hook === fresh ? undefined : await getSubscription(table, ref)
+  if (isLive(before, relay.now())) return sameAs(asked, before)
+  const { agent, scope, taskId, principal, states, client, agentTenant, credentials, ttlSeconds } = asked
+  const now = relay.now()
+  const made: Subscription = {
+    ref,
+    hook,
+    tenant,
+    id,
+    agent,
+    principal,
+    scope,
+    states: [...new Set(states)],
+    targets: targetNames(tenant, id, asked),
+    generation: 1,
+    status: 'active',
+    registration: { status: 'handed_out' },
+    asked: fingerprint(asked),
+    createdAt: now,
+    expiresAt: now + ttlSeconds * 1000,
+    ...(taskId !== undefined && { taskId }),
+    ...(client !== undefined && { client }),
+    ...(agentTenant !== undefined && { agentTenant }),
+    ...(credentials !== undefined && {
+      credentials: await sealCredentials(relay, { subscription: { ref } }, credentials),
+      credentialsAt: now,
+    }),
+    ...(scope === 'agent' && { sweepAt: now + sweepMs }),
+    ...(scope === 'task' && taskId === undefined && { bindBy: now + bindMs }),
+  }
+  await point(table, tenant, ofAgent(asked.agent), id, ref, ttl)
+  if (asked.client !== undefined) await point(table, tenant, ofClient(asked.client), id, ref, ttl)
+  const stands = await putSubscription(table, made)
+  if (!isLive(stands, now)) {
+    // What the pointer names is over: it gives way to a new one.
+    await unpoint(table, tenant, all, id)
+    return save(relay, tenant, id, asked)
+  }
+  return sameAs(asked, stands)
+}
+
+/** The subscription that stands, if it is what is asked for. */
+function sameAs(asked: SubscriptionRequest, stands: Subscription): Subscription {
+  if (stands.asked === fingerprint(asked)) return stands
+  throw new RouseError('conflict', {
+    detail: 'A subscription of this id exists and asks for something else.',
+  })
+}
+
+/** Credentials are left out: a repeat may bring renewed ones, which is what `PUT …/credentials` is for. */
+const fingerprint = ({ credentials: _, ...asked }: SubscriptionRequest): string =>
+  idOf('asked', canonical(asked))
+
+/** Binds to a task, as the first authentic push would. */
+export async function bind(relay: Relay, sub: Subscription, taskId: string) {
+  if (sub.scope === 'agent')
+    throw new RouseError('conflict', { detail: 'It covers every task of its agent.' })
+  // Looked at first, because a binding stays.
+  if (!(await hasRoom(relay, sub, taskId))) throw full()
+  const bound = await bindSubscription(relay.table, sub.ref, taskId)
+  if (bound === undefined) throw new RouseError('conflict', { detail: 'It is bound to another task.' })
+  if (!(await watchTask(relay, bound, taskId))) throw full()
+  const agent = await getAgent(relay.table, sub.tenant, sub.agent)
+  const registration = agent === undefined ? bound.registration : await register(relay, bound, agent)
+  await lookSoon(relay, bound)
+  return shown(relay, { ...bound, registration })
+}
+
+async function answer(relay: Relay, sub: Subscription, agent: Agent, targets: Target[]) {
+  const withSecrets = targets.map(async target => ({
+    ...shownTarget(target),
+    ...(isInline(target.target) && { secret: (await openSecrets(relay, target))[0] }),
+  }))
+  return { ...shown(relay, sub), targets: await Promise.all(withSecrets), ...handedOut(relay, sub, agent) }
+}
+
+const says: Record<Registration['status'], string> = {
+  handed_out: 'Give the push config to the agent with SendMessage, or bind the subscription to its task.',
+  registered: 'The agent keeps the push config.',
+  unsupported: 'The agent cannot push; the task is polled.',
+  failed: 'The agent did not take the push config; the task is looked at by deadline.',
+}
+
+/** What is shown of a subscription: never its hook or anything that could be pushed with. */
+export const shown = (relay: Relay, sub: Subscription) => ({
+  id: sub.id,
+  status: sub.status === 'active' && !isLive(sub, relay.now()) ? 'expired' : sub.status,
+  agent: sub.agent,
+  scope: sub.scope,
+  taskId: sub.taskId,
+  principal: sub.principal,
+  states: sub.states,
+  client: sub.client,
+  targets: sub.targets,
+  agentTenant: sub.agentTenant,
+  hasCredentials: sub.credentials !== undefined,
+  registration: { ...sub.registration, says: says[sub.registration.status] },
+  createdAt: sub.createdAt,
+  expiresAt: sub.expiresAt,
+  bindBy: sub.bindBy,
+})

@@ -1,0 +1,49 @@
+// The crash matrix of the receive door in short: what `npm run chaos:door` plays at every await, here at the two writes.
+import { expect, test } from 'vitest'
+import { type Cell, short, writes } from '../chaos/door/cells.ts'
+import { isBad, judge } from '../chaos/door/judge.ts'
+import { playMatrix } from '../chaos/door/matrix.ts'
+import { naive } from '../chaos/door/naive.ts'
+import { here } from '../chaos/door/players.ts'
+import { lineOf } from '../chaos/door/print.ts'
+import type { Seen } from '../chaos/door/round.ts'
+
+test('wherever receive fails or is killed, no push is lost, doubled, or answered 2xx without a record or a message', async () => {
+  const { verdicts, dead } = await playMatrix([here], short())
+  expect(verdicts.length).toBe(2 * short().length)
+  expect(verdicts.filter(isBad).map(lineOf)).toEqual([])
+  expect(dead).toBe(0)
+})
+
+/** Where a door with its writes in the wrong order shows it. */
+const telling = writes().filter(({ how, subject }) => how === 'kill before' && subject === 'completed')
+
+test.each(Object.keys(naive))('a door that %s is caught losing pushes', async name => {
+  const { verdicts } = await playMatrix([here], telling, name)
+  expect(verdicts.some(({ lost }) => lost)).toBe(true)
+})
+
+const cell: Cell = {
+  ...{ scene: 'cold', weather: 'clear', step: 'message', how: 'fail before', subject: 'completed' },
+}
+const good: Seen = {
+  ...{ cell, sender: 'once', answers: [202], struck: true, owned: true, uncovered: false },
+  looks: { first: 0, ticked: 1, last: 1 },
+  told: { ticked: ['completed'], last: ['completed'] },
+}
+
+test.each<[string, Partial<Seen>]>([
+  ['a wake that comes twice', { told: { ticked: ['completed'], last: ['completed', 'completed'] } }],
+  ['a state that is not the true one', { told: { ticked: ['working'], last: ['working'] } }],
+  ['a look that nothing asked for', { looks: { first: 2, ticked: 2, last: 2 } }],
+  ['news that only the floor finds', { looks: { first: 0, ticked: 0, last: 1 } }],
+  ['a look that tells nobody', { told: { ticked: [], last: [] } }],
+  ['2xx with nothing written', { uncovered: true }],
+  ['an honest push refused for good', { answers: [401] }],
+  ['a first push taken for a copy', { answers: [200] }],
+  ['a sender that repeats in vain', { sender: 'again', answers: [503, 503, 503] }],
+  ['a fault that never came', { struck: false }],
+])('the matrix calls it wrong: %s', (_what, change) => {
+  expect(isBad(judge(good))).toBe(false)
+  expect(isBad(judge({ ...good, ...change }))).toBe(true)
+})
