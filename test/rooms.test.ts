@@ -70,13 +70,11 @@ const isPure = (path: string): boolean =>
 
 /** Every package that doors and rooms use, where, and what in it acts on nothing by itself: all of it or some names. */
 const packages: Record<string, { in: string[]; pure?: 'all' | string[] }> = {
-  '@a2a-js/sdk': { in: ['shared/a2a/'] },
   '@aws-sdk/client-dynamodb': { in: ['shared/relay.ts', 'shared/store/table.ts'] },
   '@aws-sdk/client-sqs': { in: ['shared/queue.ts', 'shared/relay.ts'] },
   '@aws-sdk/util-dynamodb': { in: ['shared/store/table.ts'] },
   'aws-lambda': { in: ['functions/'] },
   hono: { in: ['functions/api/'] },
-  'ipaddr.js': { in: ['shared/address.ts', 'shared/net.ts'], pure: 'all' },
   jose: { in: ['shared/'], pure: 'all' },
   zod: { in: ['functions/', 'shared/messages.ts'], pure: 'all' },
   'node:buffer': { in: ['functions/', 'shared/'], pure: 'all' },
@@ -104,7 +102,7 @@ const words: { word: RegExp; in: string[] }[] = [
     word: /(?<![.\w])fetch\(|\bglobalThis\.fetch\b|\bXMLHttpRequest\b|\bWebSocket\b|\bcreateRemoteJWKSet\b/g,
     in: [],
   },
-  { word: /\bset(Timeout|Interval|Immediate)\(/g, in: ['shared/net.ts'] },
+  { word: /\bset(Timeout|Interval|Immediate)\(/g, in: ['shared/deadline.ts', 'shared/net.ts'] },
   { word: /\bconsole\.\w+/g, in: [] },
   { word: /\bScanCommand\b|\bTransactWriteItemsCommand\b/g, in: [] },
 ]
