@@ -15,6 +15,7 @@ import { isHook, refOf } from '../shared/hooks.ts'
 import { createKeySets } from '../shared/keysets.ts'
 import { rates } from '../shared/limits.ts'
 import { createMemory, type Known } from '../shared/memory.ts'
+import { hopHeader } from '../shared/names.ts'
 import { type Court, prove } from '../shared/proving.ts'
 import { sendLook } from '../shared/queue.ts'
 import { createRates, type Rates } from '../shared/rates.ts'
@@ -74,6 +75,7 @@ async function receive(world: World, request: HttpRequest): Promise<HttpResult> 
   // The MAC makes a guessed hook cost no read.
   if (hook === undefined || !isHook(world.relay.config.rootKeys, hook)) return refuse('not_found')
   if (request.method !== 'POST') return answerOther(request)
+  if (request.headers[hopHeader] !== undefined) return refuse('loop_detected')
   if (!isJson(request.headers)) return refuse('unsupported_media_type')
   const ref = refOf(hook)
   const forger = `refused ${request.source} ${ref}`

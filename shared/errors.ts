@@ -6,6 +6,7 @@ const table = {
   unauthorized: { status: 401, says: 'The credentials are missing or wrong.' },
   forbidden: { status: 403, says: 'This key does not have the scope for that.' },
   not_found: { status: 404, says: 'There is no such thing here.' },
+  loop_detected: { status: 400, says: 'This is a wake of a relay; passing it on could go round for ever.' },
   method_not_allowed: { status: 405, says: 'This address does not take that method.' },
   conflict: { status: 409, says: 'It exists already and differs, or it changed meanwhile.' },
   ambiguous: { status: 409, says: 'Several principals see this task; say which by ?principal=.' },

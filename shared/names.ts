@@ -1,4 +1,7 @@
-// Writes and reads the public ids that carry where to find what they name. Pure.
+// Names that leave the house: public ids that carry where to find what they name, and the header of our own wakes. Pure.
+
+/** Marks what a relay sends out, so that no relay takes it for a push: two that point at each other stop there. */
+export const hopHeader = 'rouse-hop'
 
 const prefix = 'wk_'
 const length = 24

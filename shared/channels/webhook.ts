@@ -1,4 +1,6 @@
 // Delivers one signed webhook and judges the answer. Calls the target through the net it is handed, and keeps nothing.
+
+import { hopHeader } from '../names.ts'
 import { type Net, NetError, type NetReply } from '../net.ts'
 import { excerpt, type Outcome, readRetryAfter, type Verdict } from './channel.ts'
 import { sign } from './standard.ts'
@@ -21,7 +23,11 @@ type Webhook = {
 
 /** Sends a webhook once. Never throws for anything that the target or the network does. */
 export async function sendWebhook({ net, url, secrets, id, body, nowMs }: Webhook): Promise<Outcome> {
-  const headers = { 'content-type': 'application/json', ...sign(secrets, { id, body, nowMs }) }
+  const headers = {
+    'content-type': 'application/json',
+    [hopHeader]: '1',
+    ...sign(secrets, { id, body, nowMs }),
+  }
   try {
     return judge(await net.request({ url, method: 'POST', headers, body, timeoutMs, maxBytes }), nowMs)
   } catch (error) {

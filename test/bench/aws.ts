@@ -1,27 +1,25 @@
-// Stands where DynamoDB and SQS would: answers each call at once from a few items, and counts calls by operation.
+// Stands where DynamoDB and SQS would: answers each call at once from a few items, and counts the calls by operation.
 import { createHash } from 'node:crypto'
 import { marshall } from '@aws-sdk/util-dynamodb'
 import type { Scene } from './scene.ts'
 
-/** What a request to AWS looks like to whoever carries it. */
-type Carried = { headers: Record<string, string>; body?: unknown }
-
 export type Aws = {
-  /** Takes the place of the HTTP handler of an SDK client. */
-  handle: (request: Carried) => Promise<{ response: Answer }>
+  /** The one answer of each operation, by its target header and body. */
   answer: (target: string, body: string) => { status: number; text: string }
+  /** Puts this in place of the connection of SDK clients. */
+  serve: (...clients: { config: object }[]) => void
   calls: Map<string, number>
 }
 
-type Answer = { statusCode: number; reason: string; headers: Record<string, string>; body: Uint8Array }
-
 /**
  * Makes a stand-in.
- * @param seen whether every conditional put finds that its item is there already
+ * @param seen whether every put finds its item there already
  */
 export function createAws({ items }: Scene, seen = false): Aws {
   const calls = new Map<string, number>()
-  const found = new Map(items.map(item => [`${item.pk}\n${item.sk}`, JSON.stringify({ Item: marshall(item) })]))
+  const found = new Map(
+    items.map(item => [`${item.pk}\n${item.sk}`, JSON.stringify({ Item: marshall(item) })]),
+  )
   const answer: Aws['answer'] = (target, body) => {
     const operation = target.slice(target.indexOf('.') + 1)
     calls.set(operation, (calls.get(operation) ?? 0) + 1)
@@ -31,27 +29,24 @@ export function createAws({ items }: Scene, seen = false): Aws {
     const { Key } = JSON.parse(body)
     return { status: 200, text: found.get(`${Key.pk.S}\n${Key.sk.S}`) ?? '{}' }
   }
-  return {
-    calls,
-    answer,
-    handle: async ({ headers, body }) => {
-      const { status, text } = answer(headers['x-amz-target'] ?? '', textOf(body))
-      return {
-        response: {
-          statusCode: status,
-          reason: '',
-          headers: { 'content-type': 'application/x-amz-json-1.0' },
-          body: Buffer.from(text),
-        },
-      }
-    },
+  const handle = async ({ headers, body }: { headers: Record<string, string>; body: Uint8Array }) => {
+    const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+    const { status, text: answered } = answer(headers['x-amz-target'] ?? '', text)
+    return {
+      response: {
+        statusCode: status,
+        headers: { 'content-type': 'application/x-amz-json-1.0' },
+        body: Buffer.from(answered),
+      },
+    }
   }
+  const serve: Aws['serve'] = (...clients) => {
+    for (const { config } of clients) Object.assign(config, { requestHandler: { handle } })
+  }
+  return { answer, serve, calls }
 }
 
-const textOf = (body: unknown): string =>
-  typeof body === 'string' ? body : body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString() : ''
-
-/** Default clients check the digest of what was sent, so that it must be right. */
+/** Default clients check the digest of what they sent, so that it must be right. */
 const sent = (body: string): string =>
   JSON.stringify({
     MessageId: '219f8380-5770-4cc2-8c3e-5c715e145f5e',

@@ -1,39 +1,32 @@
-// The floor: what a good engineer writes in an afternoon, with jose and the two SDK clients, all defaults. It has none of our checks and nothing of ours.
+// The floor: what a good engineer writes in an afternoon with jose and the two SDK clients, all defaults. It has none of our checks and nothing of ours.
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb'
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import type { LambdaFunctionURLEvent } from 'aws-lambda'
 import { createRemoteJWKSet, customFetch, type FetchImplementation, jwtVerify } from 'jose'
 
-export type FloorOptions = {
+export type Floor = {
   tableName: string
   queueUrl: string
   issuer: string
+  jwksUrl: string
   hookOrigin: string
-  /** Answers the request for the key set. */
-  fetch: FetchImplementation
+  /** Answers the request for the key set, in place of the network. */
+  fetch?: FetchImplementation
 }
 
-/** The two clients by themselves, so that the bench can put its stand-in for AWS into them. */
-export const makeClients = () => ({ dynamodb: new DynamoDBClient(), sqs: new SQSClient() })
+export type Clients = { dynamodb: DynamoDBClient; sqs: SQSClient }
 
-/** Makes the handler. */
-export function floor(
-  { dynamodb, sqs }: ReturnType<typeof makeClients>,
-  { tableName, queueUrl, issuer, hookOrigin, fetch }: FloorOptions,
-) {
-  const jwks = createRemoteJWKSet(new URL('/.well-known/jwks.json', issuer), { [customFetch]: fetch })
-  return async (event: LambdaFunctionURLEvent) => {
-    const bearer = event.headers.authorization?.replace(/^Bearer /, '') ?? ''
-    const verified = await jwtVerify(bearer, jwks, {
-      issuer,
-      audience: hookOrigin + event.rawPath,
-      algorithms: ['RS256', 'ES256', 'EdDSA'],
-    }).catch(() => undefined)
-    if (verified === undefined) return { statusCode: 401, body: '{"error":"unauthorized"}' }
-    const push = JSON.parse(Buffer.from(event.body ?? '', 'base64').toString())
-    const { taskId, status } = push.statusUpdate
+/** The clients by themselves, so that the bench can put its stand-in for AWS into them. */
+export const makeClients = (): Clients => ({ dynamodb: new DynamoDBClient(), sqs: new SQSClient() })
+
+/** A push that was read: all that the writes need. */
+type Push = { key: string; taskId: string; state: string }
+
+/** The two writes: a record unless there is one, then a message. */
+export const writer =
+  ({ dynamodb, sqs }: Clients, { tableName, queueUrl }: Floor) =>
+  async ({ key, taskId, state }: Push): Promise<void> => {
     const at = Date.now()
-    const key = `${event.rawPath}#${verified.payload.jti}`
     await dynamodb.send(
       new PutItemCommand({
         TableName: tableName,
@@ -41,19 +34,61 @@ export function floor(
           pk: { S: key },
           sk: { S: '.' },
           taskId: { S: taskId },
-          state: { S: status.state },
+          state: { S: state },
           at: { N: String(at) },
           ttl: { N: String(Math.floor(at / 1000) + 86_400) },
         },
         ConditionExpression: 'attribute_not_exists(pk)',
       }),
     )
-    await sqs.send(
-      new SendMessageCommand({
-        QueueUrl: queueUrl,
-        MessageBody: JSON.stringify({ key, taskId, state: status.state, at }),
-      }),
-    )
-    return { statusCode: 202, headers: { 'content-type': 'application/json' }, body: '{"status":"accepted"}' }
+    const message = JSON.stringify({ key, taskId, state, at })
+    await sqs.send(new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: message }))
   }
+
+/** Task and state out of a body, by the one shape that everybody tries first. */
+export function readStatus(body: string): { taskId: string; state: string } {
+  const { statusUpdate } = JSON.parse(body)
+  return { taskId: statusUpdate.taskId, state: statusUpdate.status.state }
+}
+
+/** Checks the JWT and does the two writes. @returns the HTTP status */
+export function worker(clients: Clients, options: Floor) {
+  const write = writer(clients, options)
+  const { jwksUrl, issuer, hookOrigin, fetch } = options
+  const jwks = createRemoteJWKSet(new URL(jwksUrl), fetch && { [customFetch]: fetch })
+  return async (path: string, authorization: string | undefined, body: string): Promise<number> => {
+    const bearer = authorization?.replace(/^Bearer /, '') ?? ''
+    const audience = hookOrigin + path
+    const verified = await jwtVerify(bearer, jwks, { issuer, audience }).catch(() => undefined)
+    if (verified === undefined) return 401
+    await write({ key: `${path}#${verified.payload.jti}`, ...readStatus(body) })
+    return 202
+  }
+}
+
+/** The handler. */
+export function floor(clients: Clients, options: Floor) {
+  const work = worker(clients, options)
+  return async ({ rawPath, headers, body = '' }: LambdaFunctionURLEvent) => {
+    const text = Buffer.from(body, 'base64').toString()
+    const statusCode = await work(rawPath, headers.authorization, text)
+    return { statusCode, headers: { 'content-type': 'application/json' }, body: '{"status":"done"}' }
+  }
+}
+
+/** Options out of an environment. */
+export const optionsOf = (env: Record<string, string | undefined>): Floor => ({
+  tableName: env.TABLE_NAME ?? '',
+  queueUrl: env.LOOK_QUEUE_URL ?? '',
+  issuer: env.ISSUER ?? '',
+  jwksUrl: env.JWKS_URL ?? '',
+  hookOrigin: env.HOOK_ORIGIN ?? '',
+})
+
+let made: ReturnType<typeof floor> | undefined
+
+/** As Lambda would call it. */
+export const handler = (event: LambdaFunctionURLEvent) => {
+  made ??= floor(makeClients(), optionsOf(process.env))
+  return made(event)
 }

@@ -1,21 +1,22 @@
-// What every variant of the bench is given: one tenant, its agents, hooks, signed pushes and the items that AWS would hold. Made once a run, plain JSON.
+// What every variant of the bench is given: agents, hooks, signed pushes and the items that AWS would hold. Made anew for each part, plain JSON.
 import type { LambdaFunctionURLEvent } from 'aws-lambda'
 import { sha256Hex } from '../../shared/hash.ts'
 import { hookSecret, makeHook, refOf } from '../../shared/hooks.ts'
 import { readJwks } from '../../shared/jwks.ts'
-import type { Agent, Subscription, Verification } from '../../shared/model.ts'
+import type { Agent, Subscription } from '../../shared/model.ts'
 import { agentKey, agentKeysKey, type Key, subscriptionKey } from '../../shared/store/keys.ts'
 import { makeKey, type SigningKey, signJwt } from '../support/keys.ts'
+import { eventOf } from './event.ts'
 
-/** Kinds of pushes, each by an agent of its own but for the two that are refused. */
-export const kinds = ['RS256', 'ES256', 'EdDSA', 'token', 'wrong_token', 'bad_signature'] as const
-export type Kind = (typeof kinds)[number]
+const algorithms = ['RS256', 'ES256', 'EdDSA'] as const
+
+/** Pushes of an agent that signs by an algorithm, of one that shows its token only, and two that are refused. */
+export type Kind = (typeof algorithms)[number] | 'token' | 'wrong_token' | 'bad_signature'
 
 export type Scene = {
   /** When the first push arrives, ms since 1970. */
   at: number
   env: Record<string, string>
-  issuer: string
   jwks: { keys: Record<string, unknown>[] }
   items: (Key & Record<string, unknown>)[]
   pushes: Record<Kind, LambdaFunctionURLEvent[]>
@@ -28,36 +29,27 @@ const hookOrigin = 'https://hooks.rouse.example'
 const hooks = 20
 const hour = 60 * 60 * 1000
 const root = Buffer.alloc(32, 7)
+const rootKeys = new Map([[1, root]])
+const tokenHeader = 'x-a2a-notification-token'
 
 /** Makes a scene for pushes that arrive from now on. */
 export function makeScene(at: number): Scene {
-  const keys = new Map(['RS256', 'ES256', 'EdDSA'].map(alg => [alg, makeKey(alg, `key-${alg}`)]))
+  const keys = new Map(algorithms.map(alg => [alg, makeKey(alg, `key-${alg}`)]))
   const jwks = { keys: [...keys.values()].map(({ jwk, alg }) => ({ ...jwk, alg, use: 'sig' })) }
-  const scene: Scene = {
-    at,
-    env: envOf(),
-    issuer,
-    jwks,
-    items: [],
-    pushes: { RS256: [], ES256: [], EdDSA: [], token: [], wrong_token: [], bad_signature: [] },
-  }
-  for (const alg of ['RS256', 'ES256', 'EdDSA', 'token'] as const) addAgent(scene, alg, keys.get(alg))
-  scene.pushes.wrong_token = scene.pushes.RS256.map(push => withHeader(push, tokenHeader, 'x'.repeat(43)))
-  scene.pushes.bad_signature = scene.pushes.RS256.map(({ headers, ...push }) => {
-    const [head, claims, signature = ''] = headers.authorization?.split('.') ?? []
-    const wrong = `${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`
-    return withHeader({ ...push, headers }, 'authorization', [head, claims, wrong].join('.'))
-  })
+  const pushes = { RS256: [], ES256: [], EdDSA: [], token: [], wrong_token: [], bad_signature: [] }
+  const scene: Scene = { at, env: environment(), jwks, items: [], pushes }
+  for (const [alg, key] of keys) addAgent(scene, alg, key)
+  addAgent(scene, 'token', undefined)
+  scene.pushes.wrong_token = scene.pushes.RS256.map(push => replaced(push, tokenHeader, () => 'x'.repeat(43)))
+  scene.pushes.bad_signature = scene.pushes.RS256.map(push => replaced(push, 'authorization', bend))
   return scene
 }
 
-const tokenHeader = 'x-a2a-notification-token'
-
-const envOf = (): Record<string, string> => ({
+/** The settings of the receive door and of the floor; Lambda's credentials always carry a long session token. */
+const environment = (): Record<string, string> => ({
   AWS_REGION: 'us-east-1',
   AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
   AWS_SECRET_ACCESS_KEY: 'bench',
-  // Lambda's credentials always carry one of several hundred characters.
   AWS_SESSION_TOKEN: 'Fw'.repeat(350),
   TABLE_NAME: 'rouse',
   LOOK_QUEUE_URL: 'https://sqs.us-east-1.amazonaws.com/123456789012/look',
@@ -65,29 +57,29 @@ const envOf = (): Record<string, string> => ({
   PUBLIC_ORIGIN: 'https://rouse.example',
   HOOK_ORIGIN: hookOrigin,
   ROOT_KEYS: `1:${root.toString('base64url')}`,
+  ISSUER: issuer,
+  JWKS_URL: jwksUrl,
 })
 
-/** An agent with its key set, and hooks bound to one task each, with one push each. */
-function addAgent(scene: Scene, kind: 'RS256' | 'ES256' | 'EdDSA' | 'token', key: SigningKey | undefined): void {
+/** An agent with its key set, and hooks that are bound to one task each, with one push each. */
+function addAgent(scene: Scene, kind: Kind, key: SigningKey | undefined): void {
   const { at, items, pushes } = scene
-  const jwt = { jwksUrl, issuer, algorithms: [kind], windowSeconds: 300, skewSeconds: 60 }
-  const agent = agentOf(kind, at, { token: true, ...(key && { jwt: { ...jwt, digest: 'required' as const } }) })
-  items.push({ ...agentKey(agent.tenant, agent.agent), ...agent })
-  if (key !== undefined) items.push(keySetOf(agent, scene))
+  const agent = agentOf(kind, at, key?.alg)
+  items.push({ ...agentKey(agent.tenant, agent.agent), ...agent }, keySetOf(agent, scene))
   for (let n = 0; n < hooks; n++) {
-    const hook = makeHook(new Map([[1, root]]), Buffer.from(sha256Hex(`${kind} ${n}`), 'hex').subarray(0, 16))
+    const hook = makeHook(rootKeys, Buffer.from(sha256Hex(`${kind} ${n}`), 'hex').subarray(0, 16))
     const sub = subscriptionOf(agent, hook, `task-${kind}-${n}`, at)
     items.push({ ...subscriptionKey(sub.ref), ...sub })
-    const body = bodyOf(sub.taskId ?? '', n)
-    const token = hookSecret(new Map([[1, root]]), hook, sub.tenant, sub.generation, 'token')
-    const bearer = key && signJwt(key, claimsOf(sub, body, at, n))
-    pushes[kind].push(eventOf(hook, body, { [tokenHeader]: token, ...(bearer && { authorization: `Bearer ${bearer}` }) }))
+    const body = bodyOf(`task-${kind}-${n}`, n)
+    const token = hookSecret(rootKeys, hook, sub.tenant, sub.generation, 'token')
+    const jwt = key && `Bearer ${signJwt(key, claimsOf(sub, body, at))}`
+    pushes[kind].push(eventOf(hook, body, { [tokenHeader]: token, ...(jwt && { authorization: jwt }) }))
   }
 }
 
-const agentOf = (kind: string, at: number, verification: Verification): Agent => ({
+const agentOf = (kind: Kind, at: number, alg: string | undefined): Agent => ({
   tenant: 'acme',
-  agent: `agent-${kind.toLowerCase()}`,
+  agent: `agent-${kind}`,
   etag: 'e1',
   createdAt: at - hour,
   updatedAt: at - hour,
@@ -98,11 +90,16 @@ const agentOf = (kind: string, at: number, verification: Verification): Agent =>
   pushes: true,
   streams: true,
   road: 'push',
-  verification,
+  verification: {
+    token: true,
+    ...(alg !== undefined && {
+      jwt: { jwksUrl, issuer, algorithms: [alg], digest: 'required', windowSeconds: 300, skewSeconds: 60 },
+    }),
+  },
 })
 
-/** The set as the table keeps it, fresh for as long as any run takes. */
-function keySetOf({ tenant, agent }: Agent, { at, jwks }: Scene): Key & Record<string, unknown> {
+/** The set as the table keeps it, fresh for longer than any run takes. */
+function keySetOf({ tenant, agent }: Agent, { at, jwks }: Scene): Scene['items'][number] {
   const read = readJwks(Buffer.from(JSON.stringify(jwks)))
   if (!read.ok) throw new Error(read.why)
   const times = { leasedAt: at - 1000, settledAt: at - 900, nextFetch: at + hour, freshUntil: at + 24 * hour }
@@ -129,78 +126,36 @@ const subscriptionOf = (agent: Agent, hook: string, taskId: string, at: number):
   expiresAt: at + 24 * hour,
 })
 
-/** A v1.0 status update as the official SDKs send it, with a sentence of the agent's. */
-const bodyOf = (taskId: string, n: number): string =>
-  JSON.stringify({
-    statusUpdate: {
-      taskId,
-      contextId: `context-${n}`,
-      status: {
-        state: 'TASK_STATE_COMPLETED',
-        timestamp: '2026-01-01T00:00:00.000Z',
-        message: {
-          messageId: `message-${n}`,
-          role: 'ROLE_AGENT',
-          taskId,
-          contextId: `context-${n}`,
-          parts: [{ text: 'The report is ready: 14 pages, 3 findings, none of them urgent. '.repeat(4) }],
-        },
-      },
-      metadata: { model: 'example', step: n },
-    },
-  })
+/** A v1.0 status update as the official SDKs send it, with some sentences of the agent's. */
+const bodyOf = (taskId: string, n: number): string => {
+  const contextId = `context-${n}`
+  const parts = [{ text: 'The report is ready: 14 pages, 3 findings, none of them urgent. '.repeat(4) }]
+  const message = { messageId: `message-${n}`, role: 'ROLE_AGENT', taskId, contextId, parts }
+  const status = { state: 'TASK_STATE_COMPLETED', timestamp: '2026-01-01T00:00:00.000Z', message }
+  return JSON.stringify({ statusUpdate: { taskId, contextId, status, metadata: { step: n } } })
+}
 
-const claimsOf = (sub: Subscription, body: string, at: number, n: number): Record<string, unknown> => ({
+const claimsOf = ({ hook, taskId }: Subscription, body: string, at: number): Record<string, unknown> => ({
   iss: issuer,
-  aud: `${hookOrigin}/hooks/${sub.hook}`,
+  aud: `${hookOrigin}/hooks/${hook}`,
   iat: Math.floor(at / 1000),
   exp: Math.floor(at / 1000) + 3600,
-  jti: `jti-${sub.taskId}-${n}`,
-  taskId: sub.taskId,
+  jti: `jti-${taskId}`,
+  taskId,
   request_body_sha256: sha256Hex(body),
 })
 
-const withHeader = (event: LambdaFunctionURLEvent, name: string, value: string): LambdaFunctionURLEvent => ({
+const replaced = (
+  event: LambdaFunctionURLEvent,
+  name: string,
+  change: (value: string) => string,
+): LambdaFunctionURLEvent => ({
   ...event,
-  headers: { ...event.headers, [name]: value },
+  headers: { ...event.headers, [name]: change(event.headers[name] ?? '') },
 })
 
-/** An event as a Function URL makes it: the body in base64, the gateway's own headers beside the sender's. */
-function eventOf(hook: string, body: string, headers: Record<string, string>): LambdaFunctionURLEvent {
-  const rawPath = `/hooks/${hook}`
-  return {
-    version: '2.0',
-    routeKey: '$default',
-    rawPath,
-    rawQueryString: '',
-    headers: {
-      'content-length': String(Buffer.byteLength(body)),
-      'x-amzn-tls-version': 'TLSv1.3',
-      'x-forwarded-proto': 'https',
-      'x-forwarded-port': '443',
-      'x-forwarded-for': '203.0.113.7',
-      'x-amzn-tls-cipher-suite': 'TLS_AES_128_GCM_SHA256',
-      'x-amzn-trace-id': 'Root=1-6759e988-bd862e3fe1be46a994272793',
-      host: 'hooks.rouse.example',
-      'content-type': 'application/json',
-      'user-agent': 'python-httpx/0.28.1',
-      accept: '*/*',
-      'accept-encoding': 'gzip, deflate',
-      ...headers,
-    },
-    requestContext: {
-      accountId: 'anonymous',
-      apiId: 'bench',
-      domainName: 'hooks.rouse.example',
-      domainPrefix: 'bench',
-      http: { method: 'POST', path: rawPath, protocol: 'HTTP/1.1', sourceIp: '203.0.113.7', userAgent: 'python-httpx/0.28.1' },
-      requestId: 'e1506fd5-9e7b-434f-bd42-4f8fa224b599',
-      routeKey: '$default',
-      stage: '$default',
-      time: '01/Jan/2026:00:00:00 +0000',
-      timeEpoch: 1_767_225_600_000,
-    },
-    body: Buffer.from(body).toString('base64'),
-    isBase64Encoded: true,
-  }
+/** The same JWT with one character of its signature replaced. */
+function bend(authorization: string): string {
+  const at = authorization.lastIndexOf('.') + 1
+  return `${authorization.slice(0, at)}${authorization[at] === 'A' ? 'B' : 'A'}${authorization.slice(at + 1)}`
 }

@@ -1,65 +1,159 @@
-// x.
+// All that is measured call by call, each by its name: our door and the floor, our proof of a push and other libraries'. One runs in a process.
+import type { LambdaFunctionURLEvent } from 'aws-lambda'
+import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import { door } from '../../functions/receive.ts'
+import { readRequest } from '../../functions/request.ts'
+import { refOf } from '../../shared/hooks.ts'
+import { createKeySets } from '../../shared/keysets.ts'
+import { createMemory } from '../../shared/memory.ts'
+import { prove } from '../../shared/proving.ts'
 import { createRelay } from '../../shared/relay.ts'
+import { keyStore } from '../../shared/store/keysets.ts'
 import { createAws } from './aws.ts'
-import { floor, makeClients } from './floor.ts'
+import { type Floor, floor, makeClients, optionsOf, worker } from './floor.ts'
 import type { Kind, Scene } from './scene.ts'
 
-export type Variant = (scene: Scene) => (n: number) => Promise<unknown>
+/** Does something once; the number says the how manieth time it is. */
+export type Call = (n: number) => Promise<unknown>
+export type Variant = (scene: Scene) => Call | Promise<Call>
 
-const check = (status: number, wanted: number) => {
-  if (status !== wanted) throw new Error(`answered ${status}`)
+type Handler = (event: LambdaFunctionURLEvent) => Promise<{ statusCode: number }>
+
+/** Ten milliseconds between two pushes: what one instance takes at most, for it serves one at a time. */
+const paceMs = 10
+
+/** Pushes of a kind in turn, each of which has to be answered so. */
+export function pushing(scene: Scene, kind: Kind, status: number, handler: Handler): Call {
+  const pushes = scene.pushes[kind]
+  return async n => {
+    const push = pushes[n % pushes.length]
+    if (push === undefined) throw new Error('There are no pushes')
+    const { statusCode } = await handler(push)
+    if (statusCode !== status) throw new Error(`A push was answered ${statusCode}, not ${status}`)
+  }
 }
 
-const ofFloor =
-  (kind: Kind, wanted = 202): Variant =>
+/** Our door, every check on, its log lines written to a device that takes everything. */
+const ours =
+  (kind: Kind, status: number, { seen = false } = {}): Variant =>
   scene => {
-    const aws = createAws(scene)
-    const clients = makeClients()
-    Object.assign(clients.dynamodb.config, { requestHandler: aws })
-    Object.assign(clients.sqs.config, { requestHandler: aws })
-    const keys = JSON.stringify(scene.jwks)
-    const handle = floor(clients, {
-      tableName: 'rouse',
-      queueUrl: scene.env.LOOK_QUEUE_URL ?? '',
-      issuer: scene.issuer,
-      hookOrigin: scene.env.HOOK_ORIGIN ?? '',
-      fetch: async () => new Response(keys, { headers: { 'content-type': 'application/json' } }),
-    })
-    const pushes = scene.pushes[kind]
-    return async n => {
-      const push = pushes[n % pushes.length]
-      if (push) check((await handle(push)).statusCode, wanted)
-    }
+    const { handler } = ourDoor(scene, { seen })
+    return pushing(scene, kind, status, handler)
   }
 
-const ofOurs =
-  (kind: Kind, wanted = 202, seen = false): Variant =>
-  scene => {
-    const aws = createAws(scene, seen)
-    let at = scene.at
-    const relay = createRelay('receive', process.env, { now: () => at })
-    Object.assign(relay.table.client.config, { requestHandler: aws })
-    Object.assign(relay.queues.client.config, { requestHandler: aws })
-    const handle = door(relay)
-    const pushes = scene.pushes[kind]
-    return async n => {
-      at += 10
-      const push = pushes[n % pushes.length]
-      if (push) check((await handle(push)).statusCode, wanted)
-    }
+/** Our door before a stand-in for AWS, with a clock that each push moves on. */
+export function ourDoor(scene: Scene, { seen = false, pace = paceMs, silent = false } = {}) {
+  const aws = createAws(scene, seen)
+  let at = scene.at
+  const relay = createRelay('receive', scene.env, { now: () => at, ...(silent && { write: () => {} }) })
+  aws.serve(relay.table.client, relay.queues.client)
+  const handle = door(relay)
+  const handler: Handler = event => {
+    at += pace
+    return handle(event)
   }
-
-export const variants: Record<string, Variant> = {
-  'floor RS256': ofFloor('RS256'),
-  'floor ES256': ofFloor('ES256'),
-  'floor EdDSA': ofFloor('EdDSA'),
-  'floor bad': ofFloor('bad_signature', 401),
-  RS256: ofOurs('RS256'),
-  ES256: ofOurs('ES256'),
-  EdDSA: ofOurs('EdDSA'),
-  token: ofOurs('token'),
-  duplicate: ofOurs('RS256', 200, true),
-  wrong_token: ofOurs('wrong_token', 401),
-  bad_signature: ofOurs('bad_signature', 401),
+  return { aws, handler, now: () => at }
 }
+
+/** The floor's two clients before a stand-in for AWS, and its options. */
+export function floorParts(scene: Scene) {
+  const aws = createAws(scene)
+  const clients = makeClients()
+  aws.serve(clients.dynamodb, clients.sqs)
+  const keys = JSON.stringify(scene.jwks)
+  const options: Floor = { ...optionsOf(scene.env), fetch: async () => new Response(keys) }
+  return { clients, options }
+}
+
+const theFloor =
+  (kind: Kind, status: number): Variant =>
+  scene => {
+    const { clients, options } = floorParts(scene)
+    return pushing(scene, kind, status, floor(clients, options))
+  }
+
+const express: Variant = async scene => {
+  const { createHandler } = await rival('express')
+  const { clients, options } = floorParts(scene)
+  return pushing(scene, 'RS256', 202, createHandler(worker(clients, options)))
+}
+
+/** Modules whose packages the bench installs by itself. */
+export const rival = (name: string) => import(`./rivals/${name}.mjs`)
+
+/** Checks a JWT for its audience. */
+type Verify = (jwt: string, audience: string) => unknown
+
+function verifying({ pushes, env }: Scene, verify: Verify): Call {
+  const tokens = pushes.RS256.map(({ headers, rawPath }) => ({
+    jwt: headers.authorization?.slice('Bearer '.length) ?? '',
+    audience: `${env.HOOK_ORIGIN}${rawPath}`,
+  }))
+  return async n => {
+    const token = tokens[n % tokens.length]
+    if (token === undefined) throw new Error('There are no tokens')
+    await verify(token.jwt, token.audience)
+  }
+}
+
+/** The floor's verifier. */
+const byJose: Variant = scene => {
+  const fetch = async () => new Response(JSON.stringify(scene.jwks))
+  const jwks = createRemoteJWKSet(new URL(scene.env.JWKS_URL ?? ''), { [customFetch]: fetch })
+  const issuer = scene.env.ISSUER ?? ''
+  return verifying(scene, (jwt, audience) => jwtVerify(jwt, jwks, { issuer, audience }))
+}
+
+const byOther =
+  (name: string): Variant =>
+  async scene => {
+    const { verifiers } = await rival('verify')
+    const { ISSUER: issuer, JWKS_URL: jwksUrl } = scene.env
+    return verifying(scene, verifiers[name]({ jwks: scene.jwks, issuer, jwksUrl }))
+  }
+
+/** Our proof of a push, of which the JWT is one part: token, claims, keys, signature, body digest, replay name. */
+const byUs: Variant = async scene => {
+  const relay = createRelay('receive', scene.env, { now: () => scene.at })
+  createAws(scene).serve(relay.table.client, relay.queues.client)
+  const { net, table, log, now } = relay
+  const court = {
+    relay,
+    memory: createMemory(now),
+    keySets: createKeySets({ net, store: keyStore(table), now, log }),
+    now: scene.at,
+  }
+  const cases = await Promise.all(
+    scene.pushes.RS256.map(async push => {
+      const request = readRequest(push)
+      const known = await court.memory.find(table, refOf(push.rawPath.slice('/hooks/'.length)))
+      if (request === undefined || known === undefined) throw new Error('The scene is incomplete')
+      return { request, known }
+    }),
+  )
+  return async n => {
+    const one = cases[n % cases.length]
+    if (one === undefined || !(await prove(court, one.request, one.known)).ok) throw new Error('Refused')
+  }
+}
+
+export const variants = {
+  'floor RS256': theFloor('RS256', 202),
+  'floor bad signature': theFloor('bad_signature', 401),
+  'ours RS256': ours('RS256', 202),
+  'ours ES256': ours('ES256', 202),
+  'ours EdDSA': ours('EdDSA', 202),
+  'ours token': ours('token', 202),
+  'ours duplicate': ours('RS256', 200, { seen: true }),
+  'ours wrong token': ours('wrong_token', 401),
+  'ours bad signature': ours('bad_signature', 401),
+  express,
+  'verify jose': byJose,
+  'verify ours': byUs,
+  'verify jsonwebtoken + jwks-rsa': byOther('jsonwebtoken + jwks-rsa'),
+  'verify aws-jwt-verify': byOther('aws-jwt-verify'),
+  'verify fast-jwt, key given': byOther('fast-jwt, key given'),
+  'verify fast-jwt, key asked for': byOther('fast-jwt, key asked for'),
+} satisfies Record<string, Variant>
+
+export type VariantName = keyof typeof variants

@@ -1,5 +1,6 @@
 // Ways to the door: every event shape of Lambda, paths that try to be another, methods, the old handshake, and a Host that is not ours. One row a case.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hopHeader } from '../../shared/names.ts'
 import { type Dialect, dialects } from '../support/dialects.ts'
 import {
   type Door,
@@ -244,6 +245,11 @@ played('a Host that is not ours', () => door, [
     },
     'DENY',
   ],
+])
+
+played('a wake of a relay', () => door, [
+  [134, 'is taken for a push by no relay', { headers: { [hopHeader]: '1' } }, 'BAD'],
+  [134, 'is not, though it were proven', { to: byToken, headers: { [hopHeader]: '' } }, 'BAD'],
 ])
 
 test('case 119: the address handed out is the one that was set, whatever the request says', async () => {

@@ -41,7 +41,12 @@ describe('what arrives', () => {
       method: 'POST',
       url: '/hook',
       body: wake.body,
-      headers: { 'content-type': 'application/json', 'user-agent': 'rouse', 'webhook-id': 'wk_7' },
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'rouse',
+        'rouse-hop': '1',
+        'webhook-id': 'wk_7',
+      },
     })
     vi.useFakeTimers({ now: nowMs, toFake: ['Date'] })
     for (const secret of secrets) {

@@ -53,29 +53,29 @@ const abreastReal = 2
 /** A cell with its hook, its push and the doors that served it. */
 type Act = { play: Play; hook: HandedOut; push?: Sent; door?: Door | undefined; doors: Door[] }
 
-type Scene = { stage: Stage; acts: Act[]; dead: Set<string>; options: Options }
+type Show = { stage: Stage; acts: Act[]; dead: Set<string>; options: Options }
 
 /** Plays all cells. */
 export async function playRound(cells: readonly Cell[], options: Options): Promise<Round> {
   const dead = new Set<string>()
   const fate = createFate(dead)
   const stage = await startStage(fate)
-  const scene: Scene = { stage, acts: [], dead, options }
+  const show: Show = { stage, acts: [], dead, options }
   try {
-    await setUp(scene, cells, fate.plays)
-    await warmUp(scene)
-    return await push(scene)
+    await setUp(show, cells, fate.plays)
+    await warmUp(show)
+    return await push(show)
   } finally {
-    await Promise.all(scene.acts.flatMap(({ doors }) => doors.map(door => door.kill())))
+    await Promise.all(show.acts.flatMap(({ doors }) => doors.map(door => door.kill())))
     await stage.stop()
   }
 }
 
 /** Agents, hooks, first looks, and then a long silence. */
-async function setUp(scene: Scene, cells: readonly Cell[], plays: Map<string, Play>): Promise<void> {
-  const { stage } = scene
+async function setUp(show: Show, cells: readonly Cell[], plays: Map<string, Play>): Promise<void> {
+  const { stage } = show
   const numbered = cells.map((cell, index) => playOf(`c${index}`, cell))
-  scene.acts = await inTurns(abreast, numbered, async play => {
+  show.acts = await inTurns(abreast, numbered, async play => {
     plays.set(play.id, play)
     await registerAgent(stage, play, false)
     return { play, hook: await subscribe(stage, play), doors: [] }
@@ -85,50 +85,51 @@ async function setUp(scene: Scene, cells: readonly Cell[], plays: Map<string, Pl
 }
 
 /** Doors that know the subscription and the keys: for longer than they may be trusted, or by a rule that then changes. */
-async function warmUp(scene: Scene): Promise<void> {
-  await inTurns(abreast, standing(scene, 'warm'), act => pushNothing(scene, act))
-  scene.stage.advance(30 * second)
-  await inTurns(abreast, standing(scene, 'new rule'), async act => {
-    await pushNothing(scene, act)
-    await registerAgent(scene.stage, act.play, true)
+async function warmUp(show: Show): Promise<void> {
+  await inTurns(abreast, standing(show, 'warm'), act => pushNothing(show, act))
+  show.stage.advance(30 * second)
+  await inTurns(abreast, standing(show, 'new rule'), async act => {
+    await pushNothing(show, act)
+    await registerAgent(show.stage, act.play, true)
   })
-  scene.stage.advance(10 * second)
+  show.stage.advance(10 * second)
 }
 
-const standing = ({ acts }: Scene, where: Cell['scene']): Act[] =>
+const standing = ({ acts }: Show, where: Cell['scene']): Act[] =>
   acts.filter(({ play }) => play.cell.scene === where)
 
 /** A push that is genuine and cannot be read: the door learns everything and writes nothing. */
-async function pushNothing(scene: Scene, act: Act): Promise<void> {
-  const door = await open(scene, act)
+async function pushNothing(show: Show, act: Act): Promise<void> {
+  const door = await open(show, act)
   let status = 503
   // A slow machine may need more than one attempt.
   for (let tries = 0; tries < 5 && status === 503; tries++)
-    status = await door.post(pushOf(scene.stage, act.play, act.hook, true))
+    status = await door.post(pushOf(show.stage, act.play, act.hook, true))
   if (status !== 422) throw new Error(`A push without an event was answered ${status}`)
 }
 
 /** The pushes and their repeats, two ticks a minute apart, and the floor. */
-async function push(scene: Scene): Promise<Round> {
-  const { stage, acts, options } = scene
-  const before = counted(scene)
+async function push(show: Show): Promise<Round> {
+  const { stage, acts, options } = show
+  const before = counted(show)
   const delays = monitorEventLoopDelay()
   delays.enable()
   for (const { play } of acts) stage.outside.tasks.set(taskOf(play), stateOf(play.cell))
-  await pushAll(scene)
+  await pushAll(show)
   await stage.pass(second)
-  if (options.sender === 'again') await pushAll(scene)
+  if (options.sender === 'again') await pushAll(show)
   await stage.pass(10 * second)
-  if (options.sender === 'again') await pushAll(scene)
+  if (options.sender === 'again') await pushAll(show)
   await stage.pass(second)
-  const first = counted(scene)
+  const first = counted(show)
   // The first tick comes before any timer is due, the second after: no tick can come at a worse time.
   await stage.pass(33 * second)
   await stage.pass(minute)
-  const ticked = counted(scene)
+  const ticked = counted(show)
+  delays.disable()
   const strained = delays.max > strainMs * 1e6 || (await stage.held()) > 0
   await stage.pass(hour)
-  const last = counted(scene)
+  const last = counted(show)
   const seen = acts.map(({ play }, index) => {
     const looks = (count: Count[]): number => (count[index]?.looks ?? 0) - (before[index]?.looks ?? 0)
     return {
@@ -144,19 +145,19 @@ async function push(scene: Scene): Promise<Round> {
 
 type Count = { looks: number; told: string[] }
 
-const counted = ({ stage: { outside }, acts }: Scene): Count[] =>
+const counted = ({ stage: { outside }, acts }: Show): Count[] =>
   acts.map(({ play }) => ({
     looks: outside.looks.get(taskOf(play)) ?? 0,
     told: [...(outside.told.get(taskOf(play)) ?? [])],
   }))
 
 /** Pushes once more for all whose push was not taken yet. */
-async function pushAll(scene: Scene): Promise<void> {
-  const waiting = scene.acts.filter(({ play }) => !play.answers.some(isTaken))
-  const [real, here] = [waiting.filter(act => isReal(scene, act)), waiting.filter(act => !isReal(scene, act))]
+async function pushAll(show: Show): Promise<void> {
+  const waiting = show.acts.filter(({ play }) => !play.answers.some(isTaken))
+  const [real, here] = [waiting.filter(act => isReal(show, act)), waiting.filter(act => !isReal(show, act))]
   await Promise.all([
-    inTurns(abreast, here, act => pushOnce(scene, act)),
-    inTurns(abreastReal, real, act => pushOnce(scene, act)),
+    inTurns(abreast, here, act => pushOnce(show, act)),
+    inTurns(abreastReal, real, act => pushOnce(show, act)),
   ])
 }
 
@@ -166,16 +167,16 @@ export const isTaken = (status: number): boolean => status >= 200 && status < 30
  * Every await is once the place of a real SIGKILL, before and after. Elsewhere the door is abandoned in this process:
  * table and queues see no difference. The door that comes after it needs no process of its own.
  */
-function isReal({ options }: Scene, { play: { cell }, doors }: Act): boolean {
+function isReal({ options }: Show, { play: { cell }, doors }: Act): boolean {
   if (options.door !== 'receive' || doors.length > 0 || !isKill(cell)) return false
   const { scene, step, subject } = cell
   return step === 'timer' || (subject === 'completed' && (scene === 'cold' || scene === 'signed'))
 }
 
-async function pushOnce(scene: Scene, act: Act): Promise<void> {
+async function pushOnce(show: Show, act: Act): Promise<void> {
   const { play } = act
-  const door = act.door ?? (await open(scene, act))
-  act.push ??= pushOf(scene.stage, play, act.hook)
+  const door = act.door ?? (await open(show, act))
+  act.push ??= pushOf(show.stage, play, act.hook)
   const answered = Promise.withResolvers<void>()
   play.answered = answered.promise
   play.request += 1
@@ -186,11 +187,11 @@ async function pushOnce(scene: Scene, act: Act): Promise<void> {
   answered.resolve()
 }
 
-async function open(scene: Scene, act: Act): Promise<Door> {
-  const { stage, dead, options } = scene
+async function open(show: Show, act: Act): Promise<Door> {
+  const { stage, dead, options } = show
   const who = whoOf(act.play, act.doors.length)
   const opening = { env: { ...stage.env, AWS_ACCESS_KEY_ID: who }, now: stage.now, dead }
-  const door = isReal(scene, act)
+  const door = isReal(show, act)
     ? await openThere(opening)
     : openHere(naive[options.door] ?? receive, opening)
   act.play.kill = door.kill

@@ -48,7 +48,7 @@ export function* receive(world: World, me: Me, push: Push): Work<boolean> {
     world.look.send({ kind: 'notice', notice: push.key, timer, sub: push.sub, state, at })
     return true
   }
-  if (timer) return true
+  if (timer || !world.rules.noticeTimers) return true
   yield* write(
     world,
     cell,
@@ -82,6 +82,7 @@ function* lookForNotice(world: World, me: Me, body: NoticeBody): Work<Handled> {
   if (watch === undefined) return yield* settle(world, body)
   const looked = yield* lookAt(world, me, watch, {
     cause: { at: body.at, state: body.state },
+    own: isOwn(watch, body),
     patient: world.rules.patience && (body.tries ?? 0) < aheadTries,
     ...(unbound && { unbound: sub }),
   })
@@ -102,10 +103,12 @@ function* afterNotice(world: World, me: Me, watch: Kept, body: NoticeBody, looke
     case 'dropped':
       return yield* settle(world, body)
     case 'waits':
-      if (ridesAlong(watch, body, me.now())) return 'done'
+      if (ridesAlong(watch, body, me.now()) && !isOwn(watch, body)) return 'done'
       return yield* later(world, me, body, trailingMs(looked.ms, body))
-    case 'ahead':
-      return yield* later(world, me, { ...body, tries: tries + 1 }, windowMs * 2 ** tries)
+    case 'ahead': {
+      const at = world.rules.sharesLooks ? me.now() : body.at
+      return yield* later(world, me, { ...body, tries: tries + 1, at }, windowMs * 2 ** tries)
+    }
     case 'trouble':
       if (looked.lasting && tries >= aheadTries) return yield* settle(world, body)
       if (looked.watched) return looked.lasting ? yield* settle(world, body) : 'done'
@@ -118,7 +121,7 @@ function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
   const watch = yield* read(world.watch)
   if (watch === undefined) return 'done'
   if (body.looked !== undefined && body.looked !== watch.looked) return 'done'
-  const own = body.mark !== undefined && body.mark === watch.again
+  const own = isOwn(watch, body)
   const looked = yield* lookAt(world, me, watch, { fired: body.fired === true, own })
   const over = world.rules.lateWaits ? isOver(watch) : isTerminal(watch.state)
   if (looked.kind !== 'waits' || over) return 'done'
@@ -131,14 +134,14 @@ function* later(world: World, me: Me, body: NoticeBody | WatchBody, delayMs: num
   const wholeMs = Math.ceil(delayMs / 1000) * 1000
   const mark = me.now() + wholeMs
   yield
-  world.look.send(world.rules.marks ? marked(body, mark) : body, wholeMs)
+  world.look.send(world.rules.marks ? { ...body, mark } : body, wholeMs)
   yield* markAgain(world, mark)
   return 'done'
 }
 
-/** Others may ride along on the mark, so this message is done only once a look started after it. */
-const marked = (body: NoticeBody | WatchBody, mark: number): NoticeBody | WatchBody =>
-  body.kind === 'watch' ? { ...body, mark } : { ...body, at: Math.max(body.at, mark - windowMs + 1) }
+/** True when the mark of a trailing look is this message's own. */
+const isOwn = (watch: Kept, { mark }: NoticeBody | WatchBody): boolean =>
+  mark !== undefined && mark === watch.again
 
 function* settle(world: World, body: NoticeBody): Work<Handled> {
   if (body.notice !== undefined && body.timer === true)

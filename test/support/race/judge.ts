@@ -1,17 +1,16 @@
 // Says what went wrong in a run of the model, and how late the last state was told. Looks only at what users could see, and at what is left over.
 import { isNews, isTerminal } from '../../../shared/a2a/task.ts'
-import { leaseMs, wants, windowMs } from '../../../shared/policy.ts'
+import { wants } from '../../../shared/policy.ts'
 import { mostLooks, type Run, type Subscriber } from './run.ts'
+import type { Moment } from './story.ts'
 import type { Entry, World } from './world.ts'
 
 export type Verdict = {
   faults: Fault[]
-  /** Milliseconds from the last state to its first hint, the slowest subscriber's. */
+  /** Milliseconds from the last state to the first try to wake for it, the slowest subscriber's. */
   lateMs: number
-  /** Finished lasting states that one who was pushed them never heard of, because a newer state came first. */
-  skipped: number
-  /** Milliseconds until the slowest of all lasting states was entered, if its push was taken. */
-  slowMs: number
+  /** True when a state that lasts was told more than half a minute after its push was accepted. */
+  tardy: boolean
 }
 
 export type Fault =
@@ -20,8 +19,9 @@ export type Fault =
   /** The last state is not the last entry of a subscriber's inbox; or no hint was sent of it. */
   | 'no entry'
   | 'no hint'
-  /** One change was told under two wake ids. An agent that dates nothing may have it so: what its replica shows may be new. */
+  /** One change was told under two wake ids; the same of an agent that dates nothing, so that nobody can tell its order. */
   | 'two ids'
+  | 'two ids, undated'
   /** An entry's revision is lower than that of one before it; an entry stands twice. */
   | 'order'
   | 'entry twice'
@@ -44,25 +44,30 @@ const lastingMs = 30 * minute
 
 /** A floor may be hours away; whatever was pushed must not wait for it. */
 const latestMs = 20 * minute
+/** What may take its time when nothing goes wrong: a webhook 15 s, the agent 6 s, a message in the queue 6 s. */
+const tardyMs = 30_000
 /** A state that is over sooner may be passed over. */
 const patientMs = 10_000
 
 export function judge({ world, subscribers, end }: Run): Verdict {
   const faults = new Set<Fault>()
   let lateMs = 0
-  let skipped = 0
   let slowMs = 0
   for (const subscriber of subscribers.filter(({ owed }) => owed)) {
     const entries = entriesOf(world, subscriber)
     for (const fault of faultsOf(world, subscriber, entries)) faults.add(fault)
     lateMs = Math.max(lateMs, latenessOf(world, subscriber))
-    skipped += skippedOf(world, subscriber, entries)
     slowMs = Math.max(slowMs, slownessOf(world, subscriber, entries))
   }
   if (lateMs > latestMs) faults.add('late')
   for (const fault of leftOver(world, end)) faults.add(fault)
-  return { faults: [...faults], lateMs, skipped, slowMs }
+  const isPlain = world.road === 'push' && !isRepeated(world, world.story.last)
+  return { faults: [...faults], lateMs, tardy: slowMs > tardyMs || (isPlain && lateMs > tardyMs) }
 }
+
+/** True for a state that looks like an earlier one of the same task: it may be taken for a replica's answer. */
+const isRepeated = ({ story }: World, { n, look }: Moment): boolean =>
+  story.moments.some(earlier => earlier.n < n && earlier.look === look)
 
 const entriesOf = (world: World, { sub }: Subscriber): Entry[] =>
   [...(world.inboxes.get(sub.client ?? '')?.places ?? [])]
@@ -79,7 +84,8 @@ function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Gene
   const mine = hints.filter(hint => hint.sub === sub.ref)
   if (!mine.some(hint => hint.heard && hint.rev === last?.rev)) yield 'no hint'
   if (mine.some(hint => !hint.found)) yield 'blind hint'
-  if (story.stamped && mine.some(a => mine.some(b => a.shows === b.shows && a.id !== b.id))) yield 'two ids'
+  if (mine.some(a => mine.some(b => a.shows === b.shows && a.id !== b.id)))
+    yield story.stamped ? 'two ids' : 'two ids, undated'
   if (entries.some((entry, at) => (entries[at - 1]?.rev ?? 0) > entry.rev)) yield 'order'
   if (new Set(entries.map(({ id }) => id)).size < entries.length) yield 'entry twice'
   for (const { n, at, until, state, look } of story.moments)
@@ -101,15 +107,6 @@ function latenessOf({ story, hints, watch }: World, { sub, since, taken }: Subsc
   return Math.min(...told.map(({ at }) => at)) - Math.max(last.at, since)
 }
 
-const skippedOf = ({ story }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
-  story.moments.filter(
-    ({ n, at, until, state, look }) =>
-      until - at > windowMs + leaseMs &&
-      taken.has(n) &&
-      wants(sub, state) &&
-      !entries.some(({ shows }) => story.moments[shows]?.look === look),
-  ).length
-
 function* leftOver(
   { story, watch, notices, wakes, look, deliver, road }: World,
   end: number,
@@ -126,14 +123,13 @@ function* leftOver(
   if (look.dead() + deliver.dead() > 0) yield 'left over'
 }
 
-/** States that look like an earlier one of the same task are left out: they may be taken for a replica's answer. */
-const slownessOf = ({ story: { moments } }: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
+/** How long the slowest of the states that were pushed, accepted and lasted took to be entered. */
+const slownessOf = (world: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
   Math.max(
     0,
     ...entries.map(({ shows, at }) => {
-      const moment = moments[shows]
-      if (moment === undefined || !taken.has(shows) || moment.until - moment.at < patientMs) return 0
-      if (moments.some(({ n, look }) => n < shows && look === moment.look)) return 0
-      return at - Math.max(moment.at, sub.createdAt)
+      const moment = world.story.moments[shows]
+      if (moment === undefined || !taken.has(shows) || isRepeated(world, moment)) return 0
+      return moment.until - moment.at < patientMs ? 0 : at - Math.max(moment.at, sub.createdAt)
     }),
   )

@@ -1,6 +1,5 @@
 // Runs the model once: a story, its subscribers and all mishaps from one seed, to the end. Judges nothing.
-import type { TaskState } from '../../../shared/a2a/task.ts'
-import { isTerminal, taskStates } from '../../../shared/a2a/task.ts'
+import { isTerminal, type TaskState, taskStates } from '../../../shared/a2a/task.ts'
 import type { Subscription } from '../../../shared/model.ts'
 import type { Cell } from './cells.ts'
 import { deliver } from './delivering.ts'
@@ -19,6 +18,7 @@ export const rough: Odds = {
   lag: 0.05,
   refused: 0.02,
   outage: 0.03,
+  slow: 0.1,
   replica: 0.1,
   unsent: 0.03,
   resent: 0.1,
@@ -28,7 +28,7 @@ export const rough: Odds = {
 /** Nothing goes wrong that AWS and agents do not do every day. */
 export const mild: Odds = {
   ...{ kill: 0, stall: 0, lostAnswer: 0, refused: 0, outage: 0, replica: 0, unsent: 0, unheard: 0 },
-  ...{ twice: 0.03, lag: 0.05, resent: 0.1 },
+  ...{ twice: 0.03, lag: 0.05, resent: 0.1, slow: 0.1 },
 }
 
 export type Options = {

@@ -21,23 +21,17 @@ const long = [30 * minute, 180 * minute] as const
 
 /**
  * `mixed`: mostly bursts and seconds, at times minutes, seldom hours, but often before the end. `brisk`: many states,
- * each about as long as a window.
+ * each about as long as a window. `flapping`: questions that are taken back at once, then hours of work.
  */
-export type Pace = 'mixed' | 'brisk'
+export type Pace = 'mixed' | 'brisk' | 'flapping'
 
 /** Tells a story that begins at `start`. */
 export function tellStory(chance: Chance, start: number, pace: Pace): Story {
   const style = { stamped: chance.of(0.5), worded: chance.of(0.6) }
-  const states: TaskState[] = [chance.pick('submitted', 'working')]
-  for (let more = Math.floor(chance.between(1, pace === 'mixed' ? 6 : 16)); more > 0; more--)
-    states.push(
-      isInterrupted(states.at(-1)) ? 'working' : chance.pick('input-required', 'working', 'auth-required'),
-    )
-  const end = chance.pick<TaskState>('completed', 'completed', 'failed', 'canceled', 'input-required')
-  if (states.at(-1) !== end) states.push(end)
+  const states = statesOf(chance, pace)
   let at = start
   const begun = states.map((state, n) => {
-    if (n > 0) at += pace === 'brisk' ? chance.between(100, 1500) : gap(chance, n === states.length - 1)
+    if (n > 0) at += gaps[pace](chance, n === states.length - 1)
     return { n, at, state, ...lookOf(state, n, at, style) }
   })
   const moments = begun.map((moment, n) => ({
@@ -49,11 +43,30 @@ export function tellStory(chance: Chance, start: number, pace: Pace): Story {
   return { moments, last, stamped: style.stamped, at: time => moments.findLast(moment => moment.at <= time) }
 }
 
-function gap(chance: Chance, isLast: boolean): number {
-  if (isLast && chance.of(0.4)) return chance.between(...long)
-  if (chance.of(0.4)) return chance.between(5, 80)
-  if (chance.of(0.8)) return chance.between(300, 4000)
-  return chance.of(0.8) ? chance.between(5000, 5 * minute) : chance.between(...long)
+function statesOf(chance: Chance, pace: Pace): TaskState[] {
+  const states: TaskState[] = [chance.pick('submitted', 'working')]
+  if (pace === 'flapping') {
+    for (let flap = 0; flap < 30; flap++) states.push('input-required', 'working')
+    return [...states, 'completed']
+  }
+  for (let more = Math.floor(chance.between(1, pace === 'mixed' ? 6 : 16)); more > 0; more--)
+    states.push(
+      isInterrupted(states.at(-1)) ? 'working' : chance.pick('input-required', 'working', 'auth-required'),
+    )
+  const end = chance.pick<TaskState>('completed', 'completed', 'failed', 'canceled', 'input-required')
+  return states.at(-1) === end ? states : [...states, end]
+}
+
+/** How long a state lasts, or the last one is waited for. */
+const gaps: Record<Pace, (chance: Chance, isLast: boolean) => number> = {
+  brisk: chance => chance.between(100, 1500),
+  flapping: (chance, isLast) => (isLast ? chance.between(...long) : chance.between(5, 100)),
+  mixed: (chance, isLast) => {
+    if (isLast && chance.of(0.4)) return chance.between(...long)
+    if (chance.of(0.4)) return chance.between(5, 80)
+    if (chance.of(0.8)) return chance.between(300, 4000)
+    return chance.of(0.8) ? chance.between(5000, 5 * minute) : chance.between(...long)
+  },
 }
 
 /** The task as GetTask answers it. Some agents write no time, and some ask without a message. */

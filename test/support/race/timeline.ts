@@ -91,8 +91,9 @@ export type Odds = {
   lag: number
   /** A queue refuses a push. */
   refused: number
-  /** The agent does not answer; answers from a replica; never sends a push; sends it again. */
+  /** The agent does not answer; takes seconds; answers from a replica; never sends a push; sends it again. */
   outage: number
+  slow: number
   replica: number
   unsent: number
   resent: number

@@ -28,6 +28,7 @@ export type LookBody =
       state?: TaskState
       at: number
       tries?: number
+      mark?: number
     }
   | { kind: 'pending'; notice: string }
   | { kind: 'watch'; looked?: number; fired?: boolean; mark?: number }
