@@ -5,7 +5,7 @@ import { sendWebhook } from '../shared/channels/webhook.ts'
 import { DeliverMessage } from '../shared/messages.ts'
 import type { Subscription, Target, Wake, Watch } from '../shared/model.ts'
 import { writeWakeId } from '../shared/names.ts'
-import { wants } from '../shared/policy.ts'
+import { leaseMs, wants } from '../shared/policy.ts'
 import { longestDelayMs, sendDeliver } from '../shared/queue.ts'
 import type { Relay } from '../shared/relay.ts'
 import { targetGroup } from '../shared/store/keys.ts'
@@ -15,9 +15,6 @@ import { leaseWake, type Outcome as Recorded, recordWake } from '../shared/store
 import { getWatch } from '../shared/store/watches.ts'
 import { openSecrets } from '../shared/targets.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
-
-/** A webhook's 15 s and what stands around it. */
-const leaseMs = 25_000
 
 export const door = (relay: Relay): QueueHandler =>
   eachRecord(relay, async body => {

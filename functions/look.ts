@@ -1,20 +1,18 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
-import { isTerminal } from '../shared/a2a/task.ts'
 import { createKeySets, type KeySets } from '../shared/keysets.ts'
 import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
-import { aheadTries, floorMs, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
-import { sendLook } from '../shared/queue.ts'
+import { aheadTries, floorMs, isOver, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
 import type { Relay } from '../shared/relay.ts'
 import { getAgent } from '../shared/store/agents.ts'
 import { getCounts } from '../shared/store/health.ts'
-import { agentGroup, watchOf } from '../shared/store/keys.ts'
+import { watchOf } from '../shared/store/keys.ts'
 import { keyStore, restKeySet } from '../shared/store/keysets.ts'
 import { getNotice, settleNotice } from '../shared/store/notices.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
-import { getWatch, markAgain, openWatch } from '../shared/store/watches.ts'
+import { getWatch, openWatch } from '../shared/store/watches.ts'
 import { settleSubscription } from '../shared/sweep.ts'
-import { type Looked, lookAt } from '../shared/watching.ts'
+import { type Looked, lookAt, putOff } from '../shared/watching.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
 
 export const door = (relay: Relay): QueueHandler => {
@@ -49,10 +47,11 @@ async function lookForNotice(relay: Relay, message: NoticeMessage): Promise<Hand
   if (watch === undefined) return settle(relay, message, 'watch_full')
   const looked = await lookAt(relay, watch, {
     cause: { at: message.at, state: message.state },
+    own: isOwn(watch, message),
     patient: (message.tries ?? 0) < aheadTries,
     ...(unbound && { unbound: sub }),
   })
-  return afterNotice(relay, watch, message, looked)
+  return afterNotice(relay, watch, message, looked, unbound)
 }
 
 /** The watch of a task, opened if there is none. A bound or agent-wide subscription is on it from now on. */
@@ -75,16 +74,17 @@ async function afterNotice(
   watch: Watch,
   message: NoticeMessage,
   looked: Looked,
+  unbound: boolean,
 ): Promise<Handled> {
   const tries = message.tries ?? 0
   switch (looked.kind) {
     case 'shown':
       return settle(relay, message, 'shown')
     case 'waits':
-      if (ridesAlong(watch, message, relay.now())) return 'done'
+      if (!unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())) return 'done'
       return later(relay, watch, message, trailingMs(looked.ms, message))
     case 'ahead':
-      return later(relay, watch, { ...message, tries: tries + 1 }, windowMs * 2 ** tries)
+      return later(relay, watch, { ...message, tries: tries + 1, at: relay.now() }, windowMs * 2 ** tries)
     case 'dropped':
       return settle(relay, message, looked.why)
     case 'trouble':
@@ -101,9 +101,10 @@ async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handle
   if (watch === undefined) return 'done'
   // A delayed look ends when another came between: that one goes on instead.
   if (message.looked !== undefined && message.looked !== watch.looked) return 'done'
-  const looked = await lookAt(relay, watch, { fired: message.fired === true })
-  if (looked.kind !== 'waits' || isTerminal(watch.state)) return 'done'
-  if (watch.again >= relay.now()) return 'done'
+  const own = isOwn(watch, message)
+  const looked = await lookAt(relay, watch, { fired: message.fired === true, own })
+  if (looked.kind !== 'waits' || isOver(watch)) return 'done'
+  if (watch.again >= relay.now() && !own) return 'done'
   return later(relay, watch, message, looked.ms)
 }
 
@@ -124,16 +125,17 @@ async function refreshKeys(
   return 'done'
 }
 
-/** Queues the message for later, then marks that a look will come. */
+/** True when the watch's mark of a trailing look is this message's own. */
+const isOwn = (watch: Watch, { mark }: NoticeMessage | WatchMessage): boolean =>
+  mark !== undefined && mark === watch.again
+
 async function later(
   relay: Relay,
   watch: Watch,
   message: NoticeMessage | WatchMessage,
   delayMs: number,
 ): Promise<Handled> {
-  const wholeMs = Math.ceil(delayMs / 1000) * 1000
-  await sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), message, wholeMs)
-  await markAgain(relay.table, watch.key, relay.now() + wholeMs)
+  await putOff(relay, watch, message, delayMs)
   return 'done'
 }
 

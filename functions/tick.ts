@@ -15,11 +15,14 @@ export const door =
   (relay: Relay): ScheduleHandler =>
   async () => {
     const until = relay.now() + longestMs
+    const { shards: all } = relay.table
+    // Each tick begins elsewhere, so that under a backlog no shard is always the last.
+    const begin = Math.floor(relay.now() / 60_000) % all
     let queued = 0
-    for (let first = 0; first < relay.table.shards; first += abreast) {
+    for (let first = 0; first < all && relay.now() <= until; first += abreast) {
       const shards = Array.from(
-        { length: Math.min(abreast, relay.table.shards - first) },
-        (_, i) => first + i,
+        { length: Math.min(abreast, all - first) },
+        (_, i) => (begin + first + i) % all,
       )
       const counts = await Promise.all(shards.map(shard => sweepShard(relay, shard, until)))
       queued += counts.reduce((sum, count) => sum + count, 0)
@@ -35,13 +38,19 @@ async function sweepShard(relay: Relay, shard: number, until: number): Promise<n
   for (;;) {
     const now = relay.now()
     const entries = await dueIn(relay.table, shard, now, pageSize)
-    for (const entry of entries) {
-      // Queued first, held second: a crash between the two queues it twice, never not at all.
-      await queue(relay, entry)
-      await holdTimer(relay.table, entry, relay.now() + holdMs(entry.tries))
-    }
+    for (const entry of entries) await queueAndHold(relay, entry)
     queued += entries.length
     if (entries.length < pageSize || relay.now() > until) return queued
+  }
+}
+
+/** Queued first, held second: a crash between the two queues it twice, never not at all. One that fails stays due. */
+async function queueAndHold(relay: Relay, entry: Due): Promise<void> {
+  try {
+    await queue(relay, entry)
+    await holdTimer(relay.table, entry, relay.now() + holdMs(entry.holds))
+  } catch (error) {
+    relay.log({ step: 'timer.failed', level: 'error', of: entry.timer.of, error })
   }
 }
 

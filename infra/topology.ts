@@ -35,8 +35,8 @@ export const table = {
   hashKey: 'pk',
   rangeKey: 'sk',
   ttl: 'ttl',
-  /** Sparse: only items with a timer are in it. `group` and `tries` ride along, so that tick needs no read to queue and to hold. */
-  index: { name: 'due', hashKey: 'slot', rangeKey: 'due', include: ['group', 'tries'] },
+  /** Sparse: only items with a timer are in it. `group` and `holds` ride along, so that tick needs no read to queue and to hold. */
+  index: { name: 'due', hashKey: 'slot', rangeKey: 'due', include: ['group', 'holds'] },
 } as const
 
 export const doors: Record<DoorName, Door> = {

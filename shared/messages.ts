@@ -19,6 +19,8 @@ export const NoticeMessage = z.object({
   notice: z.optional(z.string()),
   /** Whether that record has a timer to be taken off. */
   timer: z.optional(z.boolean()),
+  /** Set when it was put off: the time it was put off to, by which it knows its own mark. */
+  mark: z.optional(z.number()),
   /** Looks so far that did not show what the push named. */
   tries: z.optional(z.number()),
 })
@@ -33,6 +35,8 @@ export const WatchMessage = z.object({
   watch: z.string(),
   /** Set on delayed looks: the look they follow. They end if another came between. */
   looked: z.optional(z.number()),
+  /** As in a notice's message. */
+  mark: z.optional(z.number()),
   /** Set by tick: the timer fired, so the look sets it anew. */
   fired: z.optional(z.boolean()),
 })

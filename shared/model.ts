@@ -130,7 +130,7 @@ export type Trouble =
   | 'unsupported_version'
   | 'failed'
 
-/** Our record of one task as one principal sees it. Kept under 1 KB: it is written at every look. */
+/** Our record of one task as one principal sees it. It is written at every look, so it holds nothing large: under 1 KB with a few subscriptions. */
 export type Watch = {
   key: string
   tenant: string
@@ -157,11 +157,14 @@ export type Watch = {
   /** When the trailing look already queued will start. */
   again: number
   due?: number
-  tries: number
+  /** How often in a row tick had to queue it. */
+  holds: number
   trouble?: Trouble
   troubleSince?: number
   /** Looks in a row that gave no task. */
   failures?: number
+  /** The agent's own time of the state that is known. */
+  stamp?: string
   /** Since when looks have been answering a digest of the ring. */
   backSince?: number
 }

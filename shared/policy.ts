@@ -9,8 +9,8 @@ const hour = 60 * minute
 
 /** At most one look per task and window. It also covers clocks that are up to half a second apart. */
 export const windowMs = second
-/** How long a look may take, publishing included. */
-export const leaseMs = 25 * second
+/** Longer than the function that holds a lease can run: whoever takes it over has it alone. */
+export const leaseMs = 32 * second
 /** How often a look is repeated because the agent does not show yet what a push named. */
 export const aheadTries = 5
 /** For how long answers that were seen before are taken for those of a lagging replica. */
@@ -33,6 +33,14 @@ export const isAhead = (named: TaskState | undefined, watch: Watch): boolean =>
  * merely started would not do: it may have died since.
  */
 export const isSettled = (watch: Watch, cause: Cause): boolean => watch.looked >= cause.at + windowMs
+
+/**
+ * What a message stands for: others ride along on the mark of a trailing look, so that look stands for whatever was
+ * pushed until a window before it.
+ * @param own whether the watch's mark is the message's own
+ */
+export const covered = (watch: Watch, cause: Cause, own: boolean): Cause =>
+  own ? { ...cause, at: Math.max(cause.at, watch.again - windowMs) } : cause
 
 /** True when somebody has to be told: a revision that was not published, or a subscriber who came late. */
 export const isUnpublished = (watch: Watch): boolean =>
@@ -87,8 +95,15 @@ export function compare(
   if (isTerminal(watch.state) || digest === watch.digest)
     return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring }
   const lagging = watch.backSince === undefined || now - watch.backSince < replicaMs
-  if (watch.ring.includes(exact) && lagging) return { change: 'back', digest, ring: watch.ring }
+  if (lagging && (watch.ring.includes(exact) || isBefore(task.timestamp, watch.stamp)))
+    return { change: 'back', digest, ring: watch.ring }
   return { change: 'new', digest, ring: [...watch.ring.filter(one => one !== exact), exact].slice(-ringSize) }
+}
+
+/** True when the agent itself dates one answer before the other. Times that are unset (Go's zero, the epoch) say nothing. */
+function isBefore(one: string | undefined, other: string | undefined): boolean {
+  const [first, second] = [Date.parse(one ?? ''), Date.parse(other ?? '')]
+  return first > 0 && second > 0 && first < second
 }
 
 /** True when a subscription wants to hear of a state. */
@@ -114,7 +129,7 @@ export const troubleMs = (failures: number): number => Math.min(2 * second * 2 *
 /** How long tick holds an entry that it queued: 5 minutes, doubled at each try that changed nothing, at most 6 hours. */
 export const holdMs = (tries: number): number => Math.min(5 * minute * 2 ** tries, 6 * hour)
 
-/** Until when a wake's id counts as the same thing: subject, what happened, to whom. */
+/** Names what a target is told of a watch: the same revision for the same subscription is the same wake. */
 export const wakeIdOf = (watch: Watch, rev: number, subscription: string, target: string): string =>
   idOf('wake', watch.key, watch.created, 'state', rev, subscription, target)
 

@@ -56,7 +56,7 @@ async function enter(
   if (sub.client === undefined) return undefined
   const { tenant, agent, taskId, contextId, rev, changed } = watch
   const id = entryIdOf(watch, rev, sub.client)
-  const seq = await appendEntry(relay.table, tenant, sub.client, {
+  const entry = {
     id,
     type: eventType(state),
     agent,
@@ -66,7 +66,8 @@ async function enter(
     rev,
     at: changed,
     subscription: sub.id,
-  })
+  }
+  const seq = await appendEntry(relay.table, tenant, sub.client, entry, relay.now)
   relay.log({
     step: 'inbox.appended',
     tenant,

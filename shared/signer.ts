@@ -32,10 +32,12 @@ export function signQuickly<Message extends Request, With extends Options, Schem
   config.signer = async scheme => ({
     sign: async (request, options) => {
       const call = scheme === undefined && readCall(request, options?.signingDate)
-      if (!call) return (await signer(scheme)).sign(request, options)
+      const credentials = await config.credentials()
+      if (!call || oddValue.test(credentials.sessionToken ?? ''))
+        return (await signer(scheme)).sign(request, options)
       const region = options?.signingRegion ?? (await config.region())
       const place = { region, service: options?.signingService ?? config.defaultSigningName }
-      sign(request.headers, { ...call, ...place }, await config.credentials(), keyOf)
+      sign(request.headers, { ...call, ...place }, credentials, keyOf)
       return request
     },
   })

@@ -1,5 +1,6 @@
 // What happens when a subscription is due: an unbound one ends, an agent-wide one looks for tasks that no push told of.
 import { listTasks } from './a2a/client.ts'
+import { isTerminal } from './a2a/task.ts'
 import { endpointFor } from './calling.ts'
 import type { Agent, Subscription } from './model.ts'
 import { floorMs } from './policy.ts'
@@ -38,25 +39,31 @@ export async function settleSubscription(relay: Relay, ref: string): Promise<'do
 async function sweep(relay: Relay, sub: Subscription): Promise<void> {
   const now = relay.now()
   const agent = await getAgent(relay.table, sub.tenant, sub.agent)
-  const swept = agent?.version === '1.0' ? await sweepTasks(relay, sub, agent) : undefined
-  const done = swept !== undefined
+  const swept: Swept =
+    agent === undefined ? { ended: 'unable', looks: 0 } : await sweepTasks(relay, sub, agent)
+  const { ended, looks } = swept
   await recordSweep(
     relay.table,
     sub.ref,
-    now + (done ? sweepMs : sweepUnableMs),
-    done ? now : (sub.sweptAt ?? sub.createdAt),
+    now + (ended === 'unable' ? sweepUnableMs : sweepMs),
+    // What a sweep did not reach the next one begins with again.
+    ended === 'all' ? now : (sub.sweptAt ?? sub.createdAt),
   )
   relay.log({
     step: 'agent.swept',
     tenant: sub.tenant,
     subscription: sub.id,
     agent: sub.agent,
-    tasks: swept ?? 'unable',
+    ended,
+    looks,
   })
 }
 
-/** Queues a look for every task that is not known in the state the agent lists; undefined when it cannot list. */
-async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promise<number | undefined> {
+/** How far a sweep came: through, cut short by a fault or its length, or not at all since the agent cannot list. */
+type Swept = { ended: 'all' | 'part' | 'unable'; looks: number }
+
+/** Queues a look for every task that is not known in the state the agent lists. */
+async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promise<Swept> {
   const endpoint = await endpointFor(relay, agent, [sub])
   const since = (sub.sweptAt ?? sub.createdAt) - overlapMs
   let pageToken: string | undefined
@@ -67,14 +74,17 @@ async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promis
       ...(pageToken !== undefined && { pageToken }),
     }
     const listed = await listTasks(relay.net, endpoint, asked, relay.now())
-    if (!listed.ok) return undefined
-    // Not every agent heeds the filter; a task from before is nobody's news.
-    const recent = listed.tasks.filter(({ timestamp = '' }) => !(Date.parse(timestamp) < since))
+    if (!listed.ok) return { ended: listed.trouble === 'unsupported_version' ? 'unable' : 'part', looks }
+    // Not every agent heeds the filter; a task that ended before, or nobody knows when, is nobody's news.
+    const recent = listed.tasks.filter(
+      ({ timestamp = '', state }) =>
+        !(Date.parse(timestamp) < since) && !(timestamp === '' && isTerminal(state)),
+    )
     for (const task of recent) if (await watchListed(relay, sub, task.id, task.state)) looks += 1
     pageToken = listed.next
-    if (pageToken === undefined) break
+    if (pageToken === undefined) return { ended: 'all', looks }
   }
-  return looks
+  return { ended: 'part', looks }
 }
 
 async function watchListed(relay: Relay, sub: Subscription, taskId: string, state: string): Promise<boolean> {

@@ -3,11 +3,13 @@ import { getTask } from './a2a/client.ts'
 import { isNews, isTerminal, type Task } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { endpointFor } from './calling.ts'
+import type { NoticeMessage, WatchMessage } from './messages.ts'
 import type { Agent, Subscription, Trouble, Watch } from './model.ts'
 import {
   aheadTries,
   type Cause,
   compare,
+  covered,
   floorMs,
   isAhead,
   isOver,
@@ -21,7 +23,7 @@ import {
   windowMs,
 } from './policy.ts'
 import { type Audience, audienceOf, concerns, publish } from './publish.ts'
-import { sendLook } from './queue.ts'
+import { longestDelayMs, sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { getAgent } from './store/agents.ts'
 import { agentGroup } from './store/keys.ts'
@@ -49,6 +51,8 @@ export type Ask = {
   unbound?: Subscription
   /** The watch's timer fired, so it is to be set anew. */
   fired?: boolean
+  /** The watch's mark of a trailing look is this message's own. */
+  own?: boolean
 }
 
 export type Looked =
@@ -76,9 +80,16 @@ const lastingTroubles: ReadonlySet<Trouble> = new Set([
 export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
   const { cause } = ask
   const ahead = cause !== undefined && ask.patient === true && isAhead(cause.state, watch)
-  if (isOver(watch)) return { kind: 'shown' }
-  if (cause !== undefined && !ahead && !isUnpublished(watch) && isSettled(watch, cause))
-    return { kind: 'shown' }
+  // Only a look of its own binds an unbound subscription, however much is known already.
+  const binds = ask.unbound !== undefined
+  if (!binds && isOver(watch)) return { kind: 'shown' }
+  if (
+    !binds &&
+    cause !== undefined &&
+    !isUnpublished(watch) &&
+    isSettled(watch, covered(watch, cause, ask.own === true))
+  )
+    return { kind: ahead ? 'ahead' : 'shown' }
   const now = relay.now()
   const wait = waitMs(watch, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
@@ -94,15 +105,16 @@ export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Look
 async function lookUnderLease(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
   const audience = await audienceOf(relay, watch)
   for (const ref of audience.gone) await leaveWatch(relay.table, watch.key, ref, relay.now())
+  const ended = ask.unbound === undefined && isTerminal(watch.state)
+  if ((isUnpublished(watch) || ended) && audience.live.length > 0) {
+    // What a crash left untold, or a late subscriber waits for, comes first; the task itself is looked at after the window.
+    await tell(relay, watch, audience)
+    return ended ? { kind: 'shown' } : { kind: 'waits', ms: windowMs }
+  }
   if (ask.unbound !== undefined) audience.live.push(ask.unbound)
   if (audience.live.length === 0) {
     await endWatch(relay.table, watch.key, relay.now())
     return { kind: 'dropped', why: 'nobody_subscribed' }
-  }
-  if (ask.unbound === undefined && (isUnpublished(watch) || isTerminal(watch.state))) {
-    // What a crash left untold, or a late subscriber waits for, comes first; the task itself is looked at after the window.
-    await tell(relay, watch, audience)
-    return isTerminal(watch.state) ? { kind: 'shown' } : { kind: 'waits', ms: windowMs }
   }
   const agent = await getAgent(relay.table, watch.tenant, watch.agent)
   if (agent === undefined) return { kind: 'dropped', why: 'agent_gone' }
@@ -147,7 +159,8 @@ async function save(
   const { change, digest, ring } = compare(watch, task, now)
   const isNew = change === 'new'
   const rev = isNew ? watch.rev + 1 : watch.rev
-  const state = change === 'back' ? watch.state : task.state
+  // What is known stays: an ended task is not unended by a replica.
+  const state = isNew ? task.state : watch.state
   const told = isNew && concerns(audience, task.state)
   if (told || (isNew && isNews(task.state))) {
     const body = JSON.stringify(task.raw)
@@ -155,8 +168,9 @@ async function save(
     relay.log({ step: 'snapshot.saved', ...idsOf(watch), rev, bytes })
   }
   const changed = isNew ? now : watch.changed
-  const publishes = told || watch.fresh.length > 0 || isTerminal(state)
-  const due = nextTimer(watch, agent, now, changed, ask.fired === true)
+  const publishes = told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch)
+  // A step back is looked at again once it can no longer be a replica's.
+  const due = nextTimer(watch, agent, now, change === 'back' ? now : changed, ask.fired === true)
   const saved = await saveLook(relay.table, watch, {
     ...(state !== undefined && { state }),
     digest: isNew ? digest : (watch.digest ?? digest),
@@ -167,6 +181,7 @@ async function save(
     looked: watch.lookAt,
     lease: publishes ? watch.lease : 0,
     ...(task.contextId !== undefined && { contextId: task.contextId }),
+    ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
     ...(due !== undefined && { due }),
   })
@@ -179,11 +194,15 @@ async function save(
     : { kind: 'shown' }
 }
 
-/** Publishes, then marks it; an ended task that everybody knows of loses its timer in that same write. */
+/**
+ * Publishes, then marks it; an ended task that everybody knows of loses its timer in that same write. Who joined after
+ * the audience was read was not told, and does not count as told.
+ */
 async function tell(relay: Relay, watch: Watch, audience: Audience): Promise<void> {
   await publish(relay, watch, audience)
+  const heard = new Set(audience.live.map(({ ref }) => ref))
   await publishedWatch(relay.table, watch, {
-    told: watch.fresh,
+    told: watch.fresh.filter(ref => heard.has(ref)),
     over: isTerminal(watch.state),
     now: relay.now(),
   })
@@ -212,6 +231,19 @@ const pollAgain = (relay: Relay, watch: Watch, silence: number): Promise<void> =
     { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked },
     pollMs(silence),
   )
+
+/** Queues a message for later, then marks that a look will come: the other way round a crash would lose it. */
+export async function putOff(
+  relay: Relay,
+  watch: Watch,
+  message: NoticeMessage | WatchMessage,
+  delayMs: number,
+): Promise<void> {
+  const wholeMs = Math.ceil(Math.min(delayMs, longestDelayMs) / 1000) * 1000
+  const mark = relay.now() + wholeMs
+  await sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), { ...message, mark }, wholeMs)
+  await markAgain(relay.table, watch.key, mark)
+}
 
 async function inTrouble(
   relay: Relay,
@@ -249,12 +281,10 @@ async function inTrouble(
     due: fired ? nextTimer(watch, agent, now, watch.changed, true) : undefined,
   })
   // One chain of repeats, whatever the number of pushes; past the longest delay the timer alone goes on.
-  if (watch.again <= now && (failures < 10 || agent.road === 'poll')) {
-    const message = { v: 1 as const, kind: 'watch' as const, watch: watch.key, looked: watch.looked }
-    await sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), message, afterMs)
-    await markAgain(relay.table, watch.key, now + afterMs)
-  }
-  return { kind: 'trouble', trouble, lasting, watched: true, afterMs }
+  if ((watch.again <= now || ask.own === true) && (failures < 2 * aheadTries || agent.road === 'poll'))
+    await putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, afterMs)
+  // The chain goes on for those who are on the watch; one that is not bound has only its push.
+  return { kind: 'trouble', trouble, lasting, watched: ask.unbound === undefined, afterMs }
 }
 
 const idsOf = ({ tenant, agent, taskId }: Watch) => ({ tenant, agent, task: taskId })

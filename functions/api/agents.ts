@@ -8,11 +8,12 @@ import { getAgent, putAgent, removeAgent } from '../../shared/store/agents.ts'
 import { list, point, unpoint } from '../../shared/store/directory.ts'
 import { keyStore } from '../../shared/store/keysets.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
-import { getSubscription, isLive } from '../../shared/store/subscriptions.ts'
+import { isLive } from '../../shared/store/subscriptions.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
 import { newPathId, onlyQuery, overLimit, pathId, readBody } from './input.ts'
 import { AgentRequest, makeAgent } from './registering.ts'
+import { findSubscription } from './subscribing.ts'
 
 const agentsOf = { kind: 'agents' } as const
 
@@ -82,7 +83,7 @@ async function hasSubscriptions(relay: Relay, tenant: string, agent: string): Pr
       100,
       after,
     )
-    const subs = await Promise.all(page.pointers.map(({ ref }) => getSubscription(relay.table, ref)))
+    const subs = await Promise.all(page.pointers.map(({ id }) => findSubscription(relay, tenant, id)))
     if (subs.some(sub => isLive(sub, relay.now()))) return true
     after = page.next
   } while (after !== undefined)

@@ -9,7 +9,7 @@ import type { Agent, Registration, Subscription, Target } from '../../shared/mod
 import { bindMs } from '../../shared/policy.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
-import { point, unpoint } from '../../shared/store/directory.ts'
+import { follow, point, unpoint } from '../../shared/store/directory.ts'
 import type { Listing } from '../../shared/store/keys.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import {
@@ -62,15 +62,25 @@ export const all: Listing = { kind: 'subscriptions' }
 export const ofAgent = (agent: string): Listing => ({ kind: 'subscriptions', by: 'agent', of: agent })
 export const ofClient = (client: string): Listing => ({ kind: 'subscriptions', by: 'client', of: client })
 
+/** The pointer of a subscription keeps its hook, so that a repeated request finishes what a crash left half made. */
+export async function findSubscription(
+  relay: Relay,
+  tenant: string,
+  id: string,
+): Promise<Subscription | undefined> {
+  const hook = await follow(relay.table, tenant, all, id)
+  return hook === undefined ? undefined : getSubscription(relay.table, refOf(hook))
+}
+
 /** Removes what stands around a subscription that ended. Its own pointer goes last, so that a repeat finds the rest. */
 export async function forget(
   relay: Relay,
-  { tenant, id, agent, client, targets }: Subscription,
+  { tenant, id, hook, agent, client, targets }: Subscription,
 ): Promise<void> {
   for (const target of targets.filter(isInline)) await dropTarget(relay, tenant, target)
   if (client !== undefined) await unpoint(relay.table, tenant, ofClient(client), id)
   await unpoint(relay.table, tenant, ofAgent(agent), id)
-  await unpoint(relay.table, tenant, all, id)
+  await unpoint(relay.table, tenant, all, id, hook)
 }
 
 /**
@@ -119,17 +129,18 @@ async function checkTargets(relay: Relay, tenant: string, asked: SubscriptionReq
 }
 
 /** Names of a request's targets. */
-const targetNames = (tenant: string, id: string, { targets }: SubscriptionRequest): string[] =>
+const targetNames = (ref: string, { targets }: SubscriptionRequest): string[] =>
   targets.map((target, index) =>
-    typeof target === 'string' ? target : `inline_${idOf('inline', tenant, id, index)}`,
+    typeof target === 'string' ? target : `inline_${idOf('inline', ref, index)}`,
   )
 
 /** The targets of a subscription: those given inline are made. */
 function targetsFor(relay: Relay, sub: Subscription, asked: SubscriptionRequest): Promise<Target[]> {
-  const { tenant } = sub
+  const { tenant, expiresAt } = sub
+  const ttl = Math.ceil(expiresAt / 1000) + pointedSeconds
   const found = sub.targets.map(async (target, index) => {
     const wish = asked.targets[index]
-    if (typeof wish === 'object') return saveTarget(relay, { tenant, target }, wish, `/targets/${index}`)
+    if (typeof wish === 'object') return saveTarget(relay, { tenant, target }, wish, `/targets/${index}`, ttl)
     return getTarget(relay.table, tenant, target)
   })
   return Promise.all(found).then(targets => targets.filter(target => target !== undefined))
@@ -146,7 +157,7 @@ async function save(
   const ttl = Math.ceil(relay.now() / 1000) + asked.ttlSeconds + pointedSeconds
   const hook = await point(table, tenant, all, id, fresh, ttl)
   if (hook === fresh && !(await takeOne(table, tenant, 'subscriptions', relay.now()))) {
-    await unpoint(table, tenant, all, id)
+    await unpoint(table, tenant, all, id, hook)
     throw overLimit('subscriptions')
   }
   const ref = refOf(hook)
@@ -163,7 +174,7 @@ async function save(
     principal,
     scope,
     states: [...new Set(states)],
-    targets: targetNames(tenant, id, asked),
+    targets: targetNames(ref, asked),
     generation: 1,
     status: 'active',
     registration: { status: 'handed_out' },
@@ -185,7 +196,7 @@ async function save(
   const stands = await putSubscription(table, made)
   if (!isLive(stands, now)) {
     // What the pointer names is over: it gives way to a new one.
-    await unpoint(table, tenant, all, id)
+    await unpoint(table, tenant, all, id, hook)
     return save(relay, tenant, id, asked)
   }
   return sameAs(asked, stands)

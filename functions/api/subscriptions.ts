@@ -3,19 +3,28 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { sealCredentials } from '../../shared/calling.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
-import { refOf } from '../../shared/hooks.ts'
 import type { Subscription } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
-import { follow, list } from '../../shared/store/directory.ts'
+import { list } from '../../shared/store/directory.ts'
 import type { Listing } from '../../shared/store/keys.ts'
-import { getSubscription, replaceCredentials } from '../../shared/store/subscriptions.ts'
+import { replaceCredentials } from '../../shared/store/subscriptions.ts'
 import { endAtAgent, lookSoon } from '../../shared/subscribing.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { CredentialsRequest } from './credentials.ts'
 import { readPage } from './cursor.ts'
 import { Id, newPathId, onlyQuery, parse, pathId, readBody, TaskId } from './input.ts'
-import { all, bind, forget, ofAgent, ofClient, SubscriptionRequest, shown, subscribe } from './subscribing.ts'
+import {
+  all,
+  bind,
+  findSubscription,
+  forget,
+  ofAgent,
+  ofClient,
+  SubscriptionRequest,
+  shown,
+  subscribe,
+} from './subscribing.ts'
 
 export function subscriptions(relay: Relay): Hono<Env> {
   const { table } = relay
@@ -85,12 +94,6 @@ function listingOf(client: string | undefined, agent: string | undefined): Listi
     throw invalidField('?agent', 'List by client or by agent, not both')
   if (client !== undefined) return ofClient(parse(Id, client, '?client'))
   return agent === undefined ? all : ofAgent(parse(Id, agent, '?agent'))
-}
-
-/** The pointer of a subscription keeps its hook, so that a repeated request finishes what a crash left half made. */
-async function findSubscription(relay: Relay, tenant: string, id: string): Promise<Subscription | undefined> {
-  const hook = await follow(relay.table, tenant, all, id)
-  return hook === undefined ? undefined : getSubscription(relay.table, refOf(hook))
 }
 
 async function subscriptionFor(relay: Relay, tenant: string, id: string): Promise<Subscription> {

@@ -80,12 +80,14 @@ export const isInline = (target: string): boolean => target.startsWith('inline_'
 /**
  * Makes or replaces a target. Putting the same again changes nothing, and of two who put the same at once both succeed.
  * @param at pointer in front of the request's fields
+ * @param ttl seconds since 1970 at which it may go, for one that ends with its subscription
  */
 export async function saveTarget(
   relay: Relay,
   name: Pick<Target, 'tenant' | 'target'>,
   asked: TargetRequest,
   at: string,
+  ttl?: number,
 ): Promise<Target> {
   const { table } = relay
   const url = allowedUrl(relay, asked.url, `${at}/url`)
@@ -96,8 +98,8 @@ export async function saveTarget(
   const made = await makeTarget(relay, name, wish, before)
   const counts = before === undefined && !isInline(name.target)
   if (counts && !(await takeOne(table, name.tenant, 'targets', relay.now()))) throw overLimit('targets')
-  await point(table, name.tenant, targetsOf, name.target, name.target)
-  if (await putTarget(table, made, before?.generation)) return made
+  await point(table, name.tenant, targetsOf, name.target, name.target, ttl)
+  if (await putTarget(table, made, before?.generation, ttl)) return made
   if (counts) await giveBack(table, name.tenant, 'targets', relay.now())
   const theirs = await fulfilled(relay, await getTarget(table, name.tenant, name.target), wish)
   if (theirs !== undefined) return theirs

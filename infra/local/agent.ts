@@ -24,6 +24,8 @@ export type AgentOptions = {
   now?: () => number
   /** Signs pushes by JWT; without it the SDK's own sender is used. */
   sign?: Algorithm
+  /** Where the signing key is kept over restarts; without it every start makes a new one. */
+  keyFile?: string
   /** How long work takes by itself; without it, work waits for `release`. */
   workMs?: number
   /** The bearer token that every call must carry. */
@@ -63,7 +65,7 @@ export async function startAgent(options: AgentOptions = {}): Promise<DemoAgent>
   const store = lyingStore()
   const configs = new InMemoryPushNotificationStore()
   let origin = ''
-  const signer = options.sign && (await createSigner(options.sign, () => origin, now))
+  const signer = options.sign && (await createSigner(options.sign, () => origin, now, options.keyFile))
   const pushes = trackPushes(signer?.sender(configs) ?? createLegacyAwarePushNotificationSender(configs))
   const stage = createStage({ store, pushes, now, workMs: options.workMs })
 

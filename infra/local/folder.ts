@@ -1,7 +1,8 @@
 // Keeps what a laptop must remember beside the data: who holds the folder, and the secrets made once for it.
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startDynamo } from './dynamodb.ts'
 
 export type Secrets = {
   /** Root keys as the setting ROOT_KEYS takes them. */
@@ -43,6 +44,34 @@ export function openFolder(dir: string | undefined): Folder {
   }
 }
 
+/** Everything that a data folder holds; nothing else in it is ours to delete. */
+const entries = [
+  'table',
+  'queues',
+  'clock',
+  'secrets.json',
+  'secrets.json.new',
+  'ports.json',
+  'agent.json',
+  'pid',
+]
+
+/**
+ * Empties a data folder, if nobody uses it.
+ * @throws Error naming the process that does
+ */
+export async function clearFolder(dir: string): Promise<void> {
+  const table = join(dir, 'table')
+  if (existsSync(table)) {
+    // Opening it wins its lock, or says who has it.
+    const held = await startDynamo({ path: table, now: Date.now }).catch((error: unknown) => {
+      throw heldBy(dir, error)
+    })
+    await held.stop()
+  }
+  for (const entry of entries) rmSync(join(dir, entry), { recursive: true, force: true })
+}
+
 /** Notes this process as the holder, once the table's own lock has been won. */
 export const noteHolder = (dir: string): void => writeFileSync(join(dir, 'pid'), String(process.pid))
 
@@ -51,7 +80,9 @@ export function heldBy(dir: string, error: unknown): unknown {
   if (!(error instanceof Error && isLocked(error.cause))) return error
   const file = join(dir, 'pid')
   const pid = existsSync(file) ? readFileSync(file, 'utf8') : 'unknown'
-  return new Error(`The data folder ${dir} is in use by process ${pid}; stop it or choose another folder.`)
+  return new Error(
+    `The data folder ${dir} is in use by process ${pid}; stop it, or choose another folder by --dir.`,
+  )
 }
 
 const isLocked = (cause: unknown): boolean =>

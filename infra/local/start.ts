@@ -1,7 +1,8 @@
 // The program behind `npm start`: brings up the whole relay, says what is where, tells the story once, and stays up until it is told to stop.
-import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type DemoAgent, startAgent } from './agent.ts'
+import { clearFolder } from './folder.ts'
 import { recallPorts, rememberPorts } from './ports.ts'
 import { type Local, startLocal } from './run.ts'
 import { collectSteps, tellStory } from './story.ts'
@@ -40,7 +41,7 @@ const portOf = (text: string | undefined): number | undefined => {
 
 async function main(): Promise<void> {
   if (flags.tick !== 'second' && flags.tick !== 'minute') fail(new Error('--tick is second or minute'))
-  if (flags.fresh) rmSync(flags.dir, { recursive: true, force: true })
+  if (flags.fresh) await clearFolder(flags.dir)
   const steps = collectSteps()
   const asked = { hook: portOf(flags['hook-port']), api: portOf(flags['api-port']) }
   const last = await recallPorts(flags.dir)
@@ -55,6 +56,7 @@ async function main(): Promise<void> {
   const agent = await startAgent({
     now: local.now,
     sign: 'ES256',
+    keyFile: join(flags.dir, 'agent.json'),
     ...(last.agent !== undefined && { port: last.agent }),
   })
   const portIn = (origin: string): number => Number(new URL(origin).port)

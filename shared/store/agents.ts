@@ -1,6 +1,6 @@
 // Keeps agents: where they are, how to call them, how their pushes prove themselves.
 import type { Agent } from '../model.ts'
-import { agentKey } from './keys.ts'
+import { agentHealthKey, agentKey, agentKeysKey } from './keys.ts'
 import { get, put, remove, type Table } from './table.ts'
 
 export const getAgent = (
@@ -24,5 +24,9 @@ export async function putAgent(table: Table, agent: Agent, before: string | unde
   return ok
 }
 
-export const removeAgent = (table: Table, tenant: string, agent: string): Promise<boolean> =>
-  remove(table, agentKey(tenant, agent))
+/** Removes an agent with its key set and its counts. */
+export async function removeAgent(table: Table, tenant: string, agent: string): Promise<void> {
+  await remove(table, agentKeysKey(tenant, agent))
+  await remove(table, agentHealthKey(tenant, agent))
+  await remove(table, agentKey(tenant, agent))
+}

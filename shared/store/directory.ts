@@ -30,8 +30,15 @@ export async function point(
   return written.ok ? ref : (written.old?.ref ?? ref)
 }
 
-export const unpoint = (table: Table, tenant: string, listing: Listing, id: string): Promise<boolean> =>
-  remove(table, place(tenant, listing, id))
+/** Removes a pointer; with a `ref` only one that still names it, for somebody may have made another meanwhile. */
+export const unpoint = (
+  table: Table,
+  tenant: string,
+  listing: Listing,
+  id: string,
+  ref?: string,
+): Promise<boolean> =>
+  remove(table, place(tenant, listing, id), ref === undefined ? undefined : '#ref = :ref', { ref })
 
 /** The ref behind an id, or undefined. */
 export async function follow(

@@ -8,8 +8,13 @@ const keptSeconds = 30 * 24 * 60 * 60
 const lookBack = 20
 /** After this a gap is closed by a void; a slower writer takes a new number. */
 const gapMs = 10_000
+/** After this no writer can be left: what is missing has expired, and is stepped over. */
+const overMs = 60_000
 
-type Stored = { sk: string; at: number; id?: string; void?: boolean } & Partial<InboxEntry>
+/** `written` is told after the number was taken: a number below was taken before. */
+type Stored = { sk: string; written: number; id?: string; void?: boolean } & Partial<InboxEntry>
+
+const ttlOf = (nowMs: number): number => Math.ceil(nowMs / 1000) + keptSeconds
 
 const partition = (tenant: string, client: string): string => inboxKey(tenant, client).pk
 
@@ -23,6 +28,7 @@ const entries = (table: Table, pk: string, after: string, limit: number, backwar
 
 /**
  * Appends an entry once.
+ * @param now tells the time, in ms
  * @returns its number; the number it has already when it was appended before (a look that ran again after a crash)
  */
 export async function appendEntry(
@@ -30,6 +36,7 @@ export async function appendEntry(
   tenant: string,
   client: string,
   entry: Omit<InboxEntry, 'seq'>,
+  now: () => number,
 ): Promise<number> {
   const recent = await entries(table, partition(tenant, client), entryPrefix, lookBack, true)
   const twin = recent.items.find(item => item.id === entry.id)
@@ -39,9 +46,10 @@ export async function appendEntry(
       one: 1,
     })
     const seq = counted.ok && counted.item ? counted.item.seq : 0
+    const written = now()
     const placed = await put(
       table,
-      { ...inboxEntryKey(tenant, client, seq), ...entry, seq, ttl: Math.ceil(entry.at / 1000) + keptSeconds },
+      { ...inboxEntryKey(tenant, client, seq), ...entry, seq, written, ttl: ttlOf(written) },
       'attribute_not_exists(#sk)',
     )
     if (placed.ok) return seq
@@ -51,8 +59,8 @@ export async function appendEntry(
 export type Feed = { entries: InboxEntry[]; next: number }
 
 /**
- * Reads on from a number. Stops before a gap that a slow writer may still fill, and closes an old one, so that no
- * later read finds an entry at or below a cursor that was given out.
+ * Reads on from a number. Stops before a gap that a slow writer may still fill, closes an older one, and steps
+ * over one that expiry left, so that no later read finds an entry at or below a cursor that was given out.
  * @param after the last number the reader has
  * @returns entries in order, and the cursor to read on from
  */
@@ -67,12 +75,13 @@ export async function readInbox(
   const feed: Feed = { entries: [], next: ask.after }
   for (const item of items) {
     const seq = readEntrySeq(item.sk)
-    // Numbers are taken in order, so a gap is at least as old as the entry behind it.
+    const age = ask.now - item.written
     const closed =
       seq === feed.next + 1 ||
-      (item.at + gapMs < ask.now && (await closeGap(table, tenant, client, feed.next + 1, seq - 1, ask.now)))
+      age > overMs ||
+      (age > gapMs && (await closeGap(table, tenant, client, feed.next + 1, seq - 1, ask.now)))
     if (!closed) break
-    const { sk, void: isVoid, ...rest } = item
+    const { void: isVoid, ...rest } = item
     if (!isVoid) feed.entries.push({ ...entryOf(rest), seq })
     feed.next = seq
   }
@@ -94,8 +103,8 @@ async function closeGap(
       {
         ...inboxEntryKey(tenant, client, seq),
         void: true,
-        at: now,
-        ttl: Math.ceil(now / 1000) + keptSeconds,
+        written: now,
+        ttl: ttlOf(now),
       },
       'attribute_not_exists(#sk)',
     )

@@ -84,7 +84,7 @@ function timerOf(table: Table, { tenant, agent }: AgentName, { settledAt, freshU
   return {
     slot: slotOf(agentKeysKey(tenant, agent).pk, table.shards),
     due: freshUntil - beforeEndMs,
-    tries: 0,
+    holds: 0,
     group: agentGroup(tenant, agent),
   }
 }
@@ -94,7 +94,7 @@ export const restKeySet = (table: Table, { tenant, agent }: AgentName) =>
   update<StoredKeys>(
     table,
     agentKeysKey(tenant, agent),
-    'REMOVE #slot, #due, #tries, #group',
+    'REMOVE #slot, #due, #holds, #group',
     {},
     'attribute_exists(#slot)',
   )
@@ -115,7 +115,7 @@ const saveKeySet = (
       `SET ${Object.keys(saved)
         .map(name => `#${name} = :${name}`)
         .join(', ')}`,
-      `REMOVE #fault${timer === undefined ? ', #slot, #due, #tries, #group' : ''}`,
+      `REMOVE #fault${timer === undefined ? ', #slot, #due, #holds, #group' : ''}`,
     ].join(' '),
     { ...saved, url, leasedAt },
     '#url = :url AND #leasedAt = :leasedAt',

@@ -19,7 +19,7 @@ export async function acceptNotice(table: Table, notice: Notice, due: number | u
       ...key,
       ...notice,
       ttl: Math.ceil(Math.max(notice.seenUntil, notice.at) / 1000) + keptSeconds,
-      ...(due !== undefined && { slot: slotOf(key.pk, table.shards), due, tries: 0 }),
+      ...(due !== undefined && { slot: slotOf(key.pk, table.shards), due, holds: 0 }),
     },
     'attribute_not_exists(#pk) OR #seenUntil < :now',
     { now: notice.at },
@@ -35,7 +35,7 @@ export const timeNotice = (table: Table, key: string, due: number) =>
   update<Notice>(
     table,
     noticeKey(key),
-    'SET #slot = :slot, #due = :due, #tries = :zero',
+    'SET #slot = :slot, #due = :due, #holds = :zero',
     { slot: slotOf(noticeKey(key).pk, table.shards), due, zero: 0 },
     'attribute_exists(#pk)',
   )
@@ -45,7 +45,7 @@ export const settleNotice = (table: Table, key: string, outcome: string) =>
   update<Notice>(
     table,
     noticeKey(key),
-    'SET #outcome = :outcome REMOVE #slot, #due, #tries',
+    'SET #outcome = :outcome REMOVE #slot, #due, #holds',
     { outcome },
     'attribute_exists(#slot)',
   )

@@ -31,7 +31,7 @@ export async function putSubscription(table: Table, sub: Subscription): Promise<
       ...(due !== undefined && {
         slot: slotOf(key.pk, table.shards),
         due,
-        tries: 0,
+        holds: 0,
         group: agentGroup(sub.tenant, sub.agent),
       }),
     },
@@ -49,7 +49,7 @@ export async function bindSubscription(
   const bound = await update<Subscription>(
     table,
     subscriptionKey(ref),
-    'SET #taskId = :taskId REMOVE #slot, #due, #tries, #group, #bindBy',
+    'SET #taskId = :taskId REMOVE #slot, #due, #holds, #group, #bindBy',
     { taskId, active: 'active' },
     '#status = :active AND (attribute_not_exists(#taskId) OR #taskId = :taskId)',
   )
@@ -80,7 +80,7 @@ export const endSubscription = (table: Table, ref: string, status: 'deleted' | '
   update<Subscription>(
     table,
     subscriptionKey(ref),
-    'SET #status = :status, #ttl = :ttl REMOVE #slot, #due, #tries, #group, #credentials',
+    'SET #status = :status, #ttl = :ttl REMOVE #slot, #due, #holds, #group, #credentials',
     { status, ttl: Math.ceil(now / 1000) + tombstoneSeconds, active: 'active' },
     '#status = :active',
   )
@@ -90,7 +90,7 @@ export const recordSweep = (table: Table, ref: string, sweepAt: number, sweptAt:
   update<Subscription>(
     table,
     subscriptionKey(ref),
-    'SET #due = :sweepAt, #sweepAt = :sweepAt, #sweptAt = :sweptAt, #tries = :zero',
+    'SET #due = :sweepAt, #sweepAt = :sweepAt, #sweptAt = :sweptAt, #holds = :zero',
     { sweepAt, sweptAt, zero: 0, active: 'active' },
     '#status = :active AND attribute_exists(#slot)',
   )

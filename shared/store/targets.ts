@@ -7,10 +7,15 @@ export const getTarget = (table: Table, tenant: string, target: string): Promise
   get<Target>(table, targetKey(tenant, target))
 
 /** Puts a target where one of generation `before` stands, or none; false when it changed meanwhile. */
-export async function putTarget(table: Table, target: Target, before: number | undefined): Promise<boolean> {
+export async function putTarget(
+  table: Table,
+  target: Target,
+  before: number | undefined,
+  ttl?: number,
+): Promise<boolean> {
   const { ok } = await put(
     table,
-    { ...targetKey(target.tenant, target.target), ...target },
+    { ...targetKey(target.tenant, target.target), ...target, ttl },
     before === undefined ? 'attribute_not_exists(#pk)' : '#generation = :before',
     { before },
   )

@@ -2,9 +2,9 @@
 import { dueIndex, type Key, readTimer, slotNamed, type Timer } from './keys.ts'
 import { query, type Table, update } from './table.ts'
 
-export type Due = { key: Key; timer: Timer; due: number; tries: number; group: string }
+export type Due = { key: Key; timer: Timer; due: number; holds: number; group: string }
 
-type Entry = Key & { due: number; tries?: number; group?: string }
+type Entry = Key & { due: number; holds?: number; group?: string }
 
 /** One page of a shard's entries that are due, oldest first. */
 export async function dueIn(table: Table, shard: number, now: number, limit: number): Promise<Due[]> {
@@ -14,19 +14,19 @@ export async function dueIn(table: Table, shard: number, now: number, limit: num
     values: { slot: slotNamed(shard), now },
     limit,
   })
-  return items.flatMap(({ pk, sk, due, tries = 0, group = pk }) => {
+  return items.flatMap(({ pk, sk, due, holds = 0, group = pk }) => {
     const timer = readTimer({ pk, sk })
-    return timer === undefined ? [] : [{ key: { pk, sk }, timer, due, tries, group }]
+    return timer === undefined ? [] : [{ key: { pk, sk }, timer, due, holds, group }]
   })
 }
 
 /** Moves an entry that is still due as it was read; whoever set its timer meanwhile wins. */
-export async function holdTimer(table: Table, { key, due, tries }: Due, until: number): Promise<boolean> {
+export async function holdTimer(table: Table, { key, due, holds }: Due, until: number): Promise<boolean> {
   const { ok } = await update(
     table,
     key,
-    'SET #due = :until, #tries = :tries',
-    { until, tries: tries + 1, due },
+    'SET #due = :until, #holds = :holds',
+    { until, holds: holds + 1, due },
     '#due = :due',
   )
   return ok

@@ -57,7 +57,7 @@ export async function leaseWake(
   return { kind: 'early', next: old.next ?? at.now }
 }
 
-/** What an attempt came to; with `parked` the table wakes it again, else the queue's own delay does. */
+/** What an attempt came to; with `parked` the table alone wakes it again, else the queue's own delay comes first. */
 export type Outcome = {
   status: WakeStatus
   attempt?: Attempt
@@ -78,7 +78,7 @@ export async function recordWake(
   const attempts = [...wake.attempts, ...(outcome.attempt ? [outcome.attempt] : [])].slice(-attemptsKept)
   const timer = timerOf(key.pk, wake, outcome, table.shards)
   const kept = { ...outcome, ...timer, attempts, lease: 0 }
-  const set = ['status', 'attempts', 'tries', 'lease', 'next', 'slot', 'due'] as const
+  const set = ['status', 'attempts', 'tries', 'lease', 'next', 'slot', 'due', 'holds'] as const
   const [present, gone] = [set.filter(name => name in kept), set.filter(name => !(name in kept))]
   const { ok } = await update<Wake>(
     table,
@@ -93,9 +93,21 @@ export async function recordWake(
   return ok
 }
 
-/** A parked retry has a timer; a failed wake stands in its tenant's list of failures. */
-function timerOf(pk: string, wake: Wake, outcome: Outcome, shards: number): { slot?: string; due?: number } {
-  if (outcome.parked && outcome.next !== undefined) return { slot: slotOf(pk, shards), due: outcome.next }
+/** How long after its time a retry that rides on the queue is looked for in the table. */
+const backstopMs = 5 * 60 * 1000
+
+/**
+ * A retry has a timer: a parked one its own time, one that rides on the queue's delay a backstop. A failed wake stands
+ * in its tenant's list of failures.
+ */
+function timerOf(
+  pk: string,
+  wake: Wake,
+  outcome: Outcome,
+  shards: number,
+): { slot?: string; due?: number; holds?: number } {
+  if (outcome.next !== undefined)
+    return { slot: slotOf(pk, shards), due: outcome.next + (outcome.parked ? 0 : backstopMs), holds: 0 }
   if (outcome.status === 'failed') return { slot: failedSlot(wake.tenant), due: wake.at }
   return {}
 }

@@ -5,8 +5,10 @@ import { list, point } from './directory.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
 import { get, remove, type Table, update } from './table.ts'
 
-/** How long a watch is kept after it ended. */
-const keptSeconds = 30 * 24 * 60 * 60
+/** How long a watch is kept after it ended: so long the same end is the same wake. */
+const keptSeconds = 400 * 24 * 60 * 60
+/** A pointer outlives every subscription that may need it. */
+const pointedSeconds = 800 * 24 * 60 * 60
 /** Principal of subscriptions that name none. */
 export const usualPrincipal = 'agent'
 /** Subscriptions on one task as one principal. */
@@ -42,7 +44,7 @@ export async function openWatch(
   const watch = watchOf(tenant, agent, principal, taskId)
   const key = watchKey(watch)
   const once = ['tenant', 'agent', 'principal', 'taskId', 'group', 'created', 'changed', 'slot', 'due']
-  const zeros = ['rev', 'woken', 'looked', 'lookAt', 'lease', 'again', 'tries']
+  const zeros = ['rev', 'woken', 'looked', 'lookAt', 'lease', 'again', 'holds']
   const set = [
     ...once.map(name => `#${name} = if_not_exists(#${name}, :${name})`),
     ...zeros.map(name => `#${name} = if_not_exists(#${name}, :zero)`),
@@ -50,7 +52,14 @@ export async function openWatch(
   ].join(', ')
   // The watch of the usual principal is found by its name; others are listed, so that a task's are known.
   if (ref !== undefined && principal !== usualPrincipal)
-    await point(table, tenant, { kind: 'tasks', by: 'agent', of: agent, task: taskId }, principal, watch)
+    await point(
+      table,
+      tenant,
+      { kind: 'tasks', by: 'agent', of: agent, task: taskId },
+      principal,
+      watch,
+      Math.ceil(at.now / 1000) + pointedSeconds,
+    )
   const written = await update<Stored>(
     table,
     key,
@@ -121,20 +130,24 @@ export async function leaseWatch(
     { ...at, seen: seen.lookAt },
     '#lookAt = :seen AND #lease < :now',
   )
-  return leased.ok && leased.item ? read(seen.key, leased.item) : undefined
+  const item = leased.ok ? leased.item : leased.old
+  // Our own first attempt went through, and somebody wrote something else before the SDK's second.
+  const ours = leased.ok || (item?.lookAt === at.start && item.lease === at.until)
+  return ours && item ? read(seen.key, item) : undefined
 }
 
 /** What a look that saw the task saves. Fields left out stay as they are. */
 export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> & {
   state?: TaskState
   contextId?: string
+  stamp?: string
   backSince?: number
   due?: number
 }
 
 /** Saves a look under its lease; false when the lease was lost to another. */
 export async function saveLook(table: Table, watch: Watch, seen: Seen): Promise<Watch | undefined> {
-  const present = Object.entries({ ...seen, tries: 0 }).filter(([, value]) => value !== undefined)
+  const present = Object.entries({ ...seen, holds: 0 }).filter(([, value]) => value !== undefined)
   const gone = ['trouble', 'troubleSince', 'failures', ...(seen.backSince === undefined ? ['backSince'] : [])]
   const saved = await update<Stored>(
     table,
@@ -163,32 +176,36 @@ export async function saveTrouble(
 }
 
 /**
- * Marks a revision as published and ends the lease. The timer of an ended task goes only here, so that
- * whatever is unpublished is found again.
+ * Marks a revision as published and ends the lease. The timer of an ended task goes only here, and only when everybody
+ * on the watch was told, so that whatever is unpublished is found again.
+ * @param done who was told now; `over` if the task ended
  */
 export async function publishedWatch(
   table: Table,
   watch: Watch,
   done: { told: string[]; over: boolean; now: number },
 ): Promise<boolean> {
-  const { ok } = await update<Stored>(
-    table,
-    watchKey(watch.key),
-    [
-      `SET #woken = :rev, #lease = :zero${done.over ? ', #ttl = :ttl' : ''}`,
-      done.over ? 'REMOVE #slot, #due' : '',
-      done.told.length > 0 ? 'DELETE #fresh :told' : '',
-    ].join(' '),
-    {
-      rev: watch.rev,
-      zero: 0,
-      start: watch.lookAt,
-      told: new Set(done.told),
-      ttl: Math.ceil(done.now / 1000) + keptSeconds,
-    },
-    '#lookAt = :start AND #rev = :rev',
-  )
-  return ok
+  const values = {
+    rev: watch.rev,
+    zero: 0,
+    start: watch.lookAt,
+    ttl: Math.ceil(done.now / 1000) + keptSeconds,
+    ...(done.told.length > 0 && { told: new Set(done.told) }),
+  }
+  const forget = done.told.length > 0 ? 'DELETE #fresh :told' : ''
+  const mine = '#lookAt = :start AND #rev = :rev'
+  if (done.over) {
+    const everybody =
+      done.told.length > 0
+        ? '(attribute_not_exists(#fresh) OR #fresh = :told)'
+        : 'attribute_not_exists(#fresh)'
+    const change = `SET #woken = :rev, #lease = :zero, #ttl = :ttl REMOVE #slot, #due ${forget}`
+    const ended = await update<Stored>(table, watchKey(watch.key), change, values, `${mine} AND ${everybody}`)
+    if (ended.ok) return true
+  }
+  // Somebody joined meanwhile: the timer stays for them.
+  const change = `SET #woken = :rev, #lease = :zero ${forget}`
+  return (await update<Stored>(table, watchKey(watch.key), change, values, mine)).ok
 }
 
 /** Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge. */

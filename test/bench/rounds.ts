@@ -8,7 +8,7 @@ import type { VariantName } from './variants.ts'
 /** CPU time of a call in µs, one value a round. */
 export type Costs = (name: VariantName) => number[]
 
-const warmBlocks = 40
+const warmBlocks = 30
 const blocks = 8
 const roundsAtLeast = 5
 const roundsAtMost = 25

@@ -9,9 +9,9 @@ const local = await startLocal({
   ports: { hook: Number(hook), api: Number(api) },
   onStep: (_door, logged) => {
     if (logged.step === step) process.kill(process.pid, 'SIGKILL')
-    process.send?.(logged.step)
+    process.send?.({ step: logged.step })
   },
 })
 // Whoever would kill it is gone.
 process.once('disconnect', () => process.exit())
-process.send?.(local.keys.demo ?? '')
+process.send?.({ key: local.keys.demo })

@@ -168,26 +168,29 @@ test.each(deaths)(
 )
 
 describe.each(['new', 'known'])('an agent that is %s', known => {
-  test.each(deaths)('whose request %s any of its writes is made whole by a repeat', async (says, way) => {
-    const cases = await everyWrite(
-      way,
-      async at => {
-        const id = `${known}-${wordOf(says)}-${at}`
-        const older = { cardUrl: api.agent.cardUrl({ version: '0.3' }) }
-        if (known === 'known') await api.must('PUT', `/v1/agents/${id}`, older)
-        return id
-      },
-      id => {
-        const credentials = { type: 'bearer', token: `token-${id}` }
-        return api.ask('PUT', `/v1/agents/${id}`, { body: { cardUrl: api.agent.cardUrl(), credentials } })
-      },
-      async (id, made) => {
-        expect(made.body).toMatchObject({ agent: id, version: '1.0', hasCredentials: true })
-        expect(await named('D#demo#agents', id)).toHaveLength(1)
-      },
-    )
-    expect(cases).toHaveLength(3)
-  })
+  test.each([...deaths, unheard])(
+    'whose request %s any of its writes is made whole by a repeat',
+    async (says, way) => {
+      const cases = await everyWrite(
+        way,
+        async at => {
+          const id = `${known}-${wordOf(says)}-${at}`
+          const older = { cardUrl: api.agent.cardUrl({ version: '0.3' }) }
+          if (known === 'known') await api.must('PUT', `/v1/agents/${id}`, older)
+          return id
+        },
+        id => {
+          const credentials = { type: 'bearer', token: `token-${id}` }
+          return api.ask('PUT', `/v1/agents/${id}`, { body: { cardUrl: api.agent.cardUrl(), credentials } })
+        },
+        async (id, made) => {
+          expect(made.body).toMatchObject({ agent: id, version: '1.0', hasCredentials: true })
+          expect(await named('D#demo#agents', id)).toHaveLength(1)
+        },
+      )
+      expect(cases.length).toBeGreaterThan(2)
+    },
+  )
 })
 
 test.each(deaths)(
@@ -202,7 +205,7 @@ test.each(deaths)(
         expect(await api.must('PUT', `/v1/targets/${id}`, { url: hook })).toEqual(made.body)
       },
     )
-    expect(cases).toHaveLength(3)
+    expect(cases.length).toBeGreaterThan(2)
   },
 )
 

@@ -4,29 +4,30 @@ import { on, once } from 'node:events'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { callAgent } from '../../infra/local/agent/caller.ts'
 import { type DemoAgent, startAgent } from '../../infra/local/agent.ts'
-import { startLocal } from '../../infra/local/run.ts'
-import { type Clients, startClients } from '../support/clients.ts'
+import { type Local, startLocal } from '../../infra/local/run.ts'
+import { type Client, type Clients, startClients } from '../support/clients.ts'
 import { makeFolder } from '../support/folder.ts'
 import { freePorts } from '../support/ports.ts'
-import { type Made, routesOf } from '../support/routes.ts'
+import { type Made, type Routes, routesOf } from '../support/routes.ts'
 
 let agent: DemoAgent
 let clients: Clients
+/** The relay that runs in this process, if one does: webhooks are judged by its time. */
+let local: Local | undefined
 
 beforeAll(async () => {
   agent = await startAgent()
   clients = await startClients(
-    () => now(),
+    () => local?.now() ?? Date.now(),
     () => {},
   )
 })
 
 afterAll(() => Promise.all([agent.stop(), clients.stop()]))
 
-/** The time by which webhooks are judged: that of the relay that runs. */
-let now = Date.now
-
 const child = new URL('../support/child.ts', import.meta.url)
+/** Each test starts two relays. */
+const patienceMs = 120_000
 
 test.each([
   ['the notice was stored', 'notice.stored', 1],
@@ -39,77 +40,104 @@ test.each([
 ])(
   'killed right after %s, it still wakes the client, by one id, with one inbox entry',
   async (_when, step, most) => {
-    const dir = makeFolder()
-    const ports = await freePorts()
-    const api = `http://127.0.0.1:${ports.api}`
-    const [relay, key] = await startChild(dir, step, ports)
-    const saved = logged(relay, 'watch.saved')
-    const client = clients.make()
-    const taskId = await subscribe(api, key, client)
+    const relay = await startChild(step)
+    const taskId = await (await callAgent(agent.cardUrl())).send('work')
+    const saved = relay.logged('watch.saved')
+    const { client } = await subscribe(relay, { taskId })
     await saved
-    const killed = once(relay, 'exit')
-    await agent.setState(taskId, 'completed')
-    expect(await killed).toEqual([null, 'SIGKILL'])
+    await relay.killedBy(agent.setState(taskId, 'completed'))
     const before = client.told().length
-
-    const local = await startLocal({ dir, ports, tick: 'manual' })
-    now = local.now
-    try {
-      for (const minutes of [0, 1.5, 2, 6]) {
-        local.advance(minutes * 60_000)
-        await local.drain()
-      }
-      const told = client.told()
-      expect(new Set(told.map(({ id }) => id)).size).toBe(1)
-      expect(told.length).toBe(most)
-      expect(before).toBe(most - 1)
-      expect(client.states()).toContain('completed')
-      const { entries } = await routesOf(api, key).inbox(client.name)
-      expect(entries).toMatchObject([{ taskId, state: 'completed', seq: told[0]?.data.seq }])
-      expect(await local.dead()).toEqual([])
-    } finally {
-      now = Date.now
-      await local.stop()
+    const again = await relay.startAgain()
+    for (const minutes of [0, 1.5, 2, 6]) {
+      again.advance(minutes * 60_000)
+      await again.drain()
     }
+    expect([before, client.told().length]).toEqual([most - 1, most])
+    await expectToldOnce(relay, client, taskId)
+    expect(await again.dead()).toEqual([])
   },
-  // Each starts two relays.
-  120_000,
+  patienceMs,
 )
 
-/** Starts the relay that will be killed. @returns it and its API key */
-async function startChild(
-  dir: string,
-  step: string,
-  { hook, api }: { hook: number; api: number },
-): Promise<[ChildProcess, string]> {
-  const relay = fork(child, [dir, step, String(hook), String(api)])
+test(
+  'killed right after the first push of an unknown task was stored, it still binds, and wakes the client',
+  async () => {
+    const relay = await startChild('notice.stored')
+    const { client, made } = await subscribe(relay, {})
+    const config = made.pushNotificationConfigs['1.0']
+    const sending = callAgent(agent.cardUrl()).then(caller => caller.send('work', { config }))
+    await relay.killedBy(sending)
+    const taskId = await sending
+    await agent.setState(taskId, 'completed', { push: false })
+    const again = await relay.startAgain()
+    again.advance(61_000)
+    await again.drain()
+    expect(client.told()).toHaveLength(1)
+    await expectToldOnce(relay, client, taskId)
+  },
+  patienceMs,
+)
+
+async function expectToldOnce({ inbox }: Routes, client: Client, taskId: string): Promise<void> {
+  const told = client.told()
+  expect(new Set(told.map(({ id }) => id)).size).toBe(1)
+  const { entries } = await inbox(client.name)
+  expect(entries).toMatchObject([{ taskId, state: 'completed', seq: told[0]?.data.seq }])
+}
+
+type Mortal = Routes & {
+  /** Resolves once the relay has logged a step. */
+  logged: (step: string) => Promise<void>
+  /** Resolves once the relay was killed, which that work must bring about. */
+  killedBy: (work: Promise<unknown>) => Promise<void>
+  /** Starts a relay on the data and ports that the killed one left. */
+  startAgain: () => Promise<Local>
+}
+
+/** Starts a relay that will be killed by a step, and registers the agent there. */
+async function startChild(step: string): Promise<Mortal> {
+  const dir = makeFolder()
+  const ports = await freePorts()
+  const relay = fork(child, [dir, step, String(ports.hook), String(ports.api)])
   onTestFinished(() => void relay.kill('SIGKILL'))
-  const [key] = await Promise.race([
-    once(relay, 'message'),
-    once(relay, 'exit').then(([code]) => {
-      throw new Error(`The relay ended with ${code} before it was up`)
-    }),
-  ])
-  return [relay, String(key)]
+  const exited = once(relay, 'exit')
+  const routes = routesOf(`http://127.0.0.1:${ports.api}`, await keyOf(relay))
+  await routes.call('PUT', '/v1/agents/demo', { cardUrl: agent.cardUrl() })
+  return {
+    ...routes,
+    logged: async name => {
+      for await (const [said] of on(relay, 'message')) if (said.step === name) return
+    },
+    killedBy: async work => {
+      await work
+      expect(await exited).toEqual([null, 'SIGKILL'])
+    },
+    startAgain: async () => {
+      const started = await startLocal({ dir, ports, tick: 'manual' })
+      local = started
+      onTestFinished(async () => {
+        local = undefined
+        await started.stop()
+      })
+      return started
+    },
+  }
 }
 
-/** Resolves once the relay has logged a step. */
-async function logged(relay: ChildProcess, step: string): Promise<void> {
-  for await (const [said] of on(relay, 'message')) if (said === step) return
+/** The relay's API key, which it says when it is up. */
+async function keyOf(relay: ChildProcess): Promise<string> {
+  for await (const [said] of on(relay, 'message', { close: ['exit'] }))
+    if (said.key !== undefined) return said.key
+  throw new Error('The relay ended before it was up')
 }
 
-/** Subscribes a client to a task that is at work. */
-async function subscribe(origin: string, key: string, client: ReturnType<Clients['make']>): Promise<string> {
-  const { call } = routesOf(origin, key)
-  await call('PUT', '/v1/agents/demo', { cardUrl: agent.cardUrl() })
-  const caller = await callAgent(agent.cardUrl())
-  const taskId = await caller.send('work')
-  const made = await call<Made>('POST', '/v1/subscriptions', {
-    agent: 'demo',
-    taskId,
-    client: client.name,
-    targets: [{ url: client.url }],
-  })
+async function subscribe(
+  { call }: Routes,
+  asked: Record<string, unknown>,
+): Promise<{ client: Client; made: Made }> {
+  const client = clients.make()
+  const whom = { client: client.name, targets: [{ url: client.url }] }
+  const made = await call<Made>('POST', '/v1/subscriptions', { agent: 'demo', ...whom, ...asked })
   client.secret = made.targets[0]?.secret ?? ''
-  return taskId
+  return { client, made }
 }

@@ -1,5 +1,6 @@
 // A push sender that signs, as the A2A docs describe the asymmetric key flow; no SDK has one. Sends once, like all of them.
 import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { V03PushNotificationSerializer } from '@a2a-js/sdk/compat/v0_3/server'
 import {
   type InMemoryPushNotificationStore,
@@ -7,7 +8,7 @@ import {
   type StoredPushNotificationConfig,
   V1PushNotificationSerializer,
 } from '@a2a-js/sdk/server'
-import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
 
 export type Algorithm = 'ES256' | 'RS256'
 
@@ -24,14 +25,18 @@ const timeoutMs = 5000
 
 const serializers = { '1.0': new V1PushNotificationSerializer(), '0.3': new V03PushNotificationSerializer() }
 
-/** @param now milliseconds since 1970: the clock that `iat` and `exp` are told by */
+/**
+ * @param now milliseconds since 1970: the clock that `iat` and `exp` are told by
+ * @param keyFile where the first key is kept: an agent that starts again is still the same signer
+ */
 export async function createSigner(
   algorithm: Algorithm,
   issuer: () => string,
   now: () => number,
+  keyFile?: string,
 ): Promise<Signer> {
   const keys: JWK[] = []
-  let current = await makeKey(algorithm, keys)
+  let current = await recallKey(algorithm, keys, keyFile)
 
   const sign = (taskId: string, url: string, body: string): Promise<string> => {
     const iat = Math.floor(now() / 1000)
@@ -103,7 +108,22 @@ export async function createSigner(
   }
 }
 
-async function makeKey(algorithm: Algorithm, keys: JWK[]) {
+type Key = { privateKey: CryptoKey | Uint8Array; kid: string }
+
+/** The key of the last run, or a fresh one that is kept for the next. */
+async function recallKey(algorithm: Algorithm, keys: JWK[], file: string | undefined): Promise<Key> {
+  if (file === undefined) return makeKey(algorithm, keys)
+  if (!existsSync(file)) {
+    const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
+    writeFileSync(file, JSON.stringify(await exportJWK(privateKey)), { mode: 0o600 })
+  }
+  const jwk: JWK = JSON.parse(readFileSync(file, 'utf8'))
+  const { d: _, ...publicPart } = jwk
+  keys.push({ ...publicPart, kid: 'demo-kept', alg: algorithm, use: 'sig' })
+  return { privateKey: await importJWK(jwk, algorithm), kid: 'demo-kept' }
+}
+
+async function makeKey(algorithm: Algorithm, keys: JWK[]): Promise<Key> {
   const { privateKey, publicKey } = await generateKeyPair(algorithm)
   const kid = `demo-${keys.length + 1}`
   keys.push({ ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' })

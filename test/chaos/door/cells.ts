@@ -95,7 +95,7 @@ export const full = (): Cell[] => [
     ...{ hows: ['kill before'], subjects: all },
   }),
   ...cross({ scene: 'warm', weather: 'queue away', steps: ['notice'], hows: every, subjects: all }),
-  ...cross({ scene: 'warm', weather: 'queue away', steps: ['timer'], hows: every, subjects: ['working'] }),
+  ...cross({ scene: 'cold', weather: 'queue away', steps: ['timer'], hows: every, subjects: ['working'] }),
   ...cross({
     ...{ scene: 'warm', weather: 'queue away', steps: ['subscription', 'agent', 'counts'] },
     ...{ hows: hard, subjects: two },
@@ -113,25 +113,33 @@ export const full = (): Cell[] => [
   ...cross({ scene: 'warm', weather: 'queue away', steps: ['notice'], hows: ['late'], subjects: two }),
 ]
 
-/** The hard faults of every await, for two subjects. */
+/** The hard faults of every await. */
 export const quick = (): Cell[] => [
-  ...cross({ scene: 'cold', steps: always, hows: hard, subjects: two }),
+  ...cross({ scene: 'cold', steps: always, hows: hard, subjects: ['completed'] }),
+  ...cross({ scene: 'cold', steps: ['notice', 'message'], hows: hard, subjects: ['working', 'unbound'] }),
   ...cross({ scene: 'signed', steps: signing, hows: hard, subjects: ['completed'] }),
   ...cross({ scene: 'signed', steps: ['fetch'], hows: fetching, subjects: ['completed'] }),
   ...cross({ scene: 'new rule', steps: ['subscription'], hows: ['fail before'], subjects: ['completed'] }),
-  ...cross({ scene: 'warm', weather: 'queue away', steps: ['timer'], hows: hard, subjects: ['working'] }),
-  ...weathered(all),
+  ...cross({ scene: 'cold', weather: 'queue away', steps: ['timer'], hows: hard, subjects: ['working'] }),
+  ...weathered(two),
 ]
 
-/** The two writes, the weathers, and what the full matrix once found. */
+/** The two writes, the weathers, and what the full matrix once found; one real kill. */
 export const short = (): Cell[] => [
-  ...cross({ scene: 'cold', steps: ['notice', 'message'], hows: hard, subjects: two }),
+  ...cross({ scene: 'cold', steps: ['notice', 'message'], hows: hard, subjects: ['input-required'] }),
+  ...cross({
+    ...{ scene: 'cold', steps: ['message'] },
+    ...{ hows: ['fail before', 'kill before'], subjects: ['working'] },
+  }),
   ...cross({ scene: 'cold', steps: ['notice'], hows: ['blip after', 'kill after'], subjects: ['unbound'] }),
   ...cross({ scene: 'signed', steps: ['take'], hows: ['kill after'], subjects: ['completed'] }),
   ...cross({ scene: 'new rule', steps: ['subscription'], hows: ['fail before'], subjects: ['completed'] }),
   ...weathered(['completed']),
 ]
 
-/** The two writes of a door that makes no others. */
+/** Where a door that makes no others than the two writes shows their order. */
 export const writes = (): Cell[] =>
-  cross({ scene: 'cold', steps: ['notice', 'message'], hows: hard, subjects: two })
+  cross({
+    ...{ scene: 'cold', steps: ['notice', 'message'] },
+    ...{ hows: ['fail before', 'kill before'], subjects: two },
+  })

@@ -28,7 +28,13 @@ export function* deliver(world: World, me: Me, body: DeliverBody): Work<Handled>
   const watch = yield* read(world.watch)
   if (watch === undefined) return 'done'
   const now = me.now()
-  const seed: KeptWake | undefined = body.of && { ...body.of, status: 'pending', lease: 0, tries: 0 }
+  const seed: KeptWake | undefined = body.of && {
+    ...body.of,
+    status: 'pending',
+    lease: 0,
+    tries: 0,
+    holds: 0,
+  }
   const until = now + (world.rules.outlives ? outlivingMs : leaseMs)
   const leased = yield* leaseWake(world, body.id, { now, until }, seed)
   if (leased.kind === 'done') return 'done'
@@ -56,7 +62,7 @@ function* attempt(world: World, me: Me, watch: Kept, body: DeliverBody, wake: Ke
   const after = retryAfterMs(tries, 0.5)
   if (after === undefined) return yield* end({ status: 'failed', tries })
   const next = me.now() + after
-  return yield* end({ status: 'pending', tries, next, ...(after > longestDelayMs && { due: next }) })
+  return yield* end({ status: 'pending', tries, next, due: next + (after > longestDelayMs ? 0 : 5 * 60_000) })
 }
 
 function hint(world: World, id: string, sub: Subscription, { rev, shows }: KeptWake, heard: boolean): void {

@@ -38,7 +38,7 @@ export function* receive(world: World, me: Me, push: Push): Work<boolean> {
     cell,
     item => item === undefined || item.seenUntil < at,
     () => ({
-      ...{ key: push.key, sub: push.sub, state, at, seenUntil: at + push.memoryMs, tries: 0 },
+      ...{ key: push.key, sub: push.sub, state, at, seenUntil: at + push.memoryMs, holds: 0 },
       ...(timer && { due }),
     }),
   )
@@ -53,7 +53,7 @@ export function* receive(world: World, me: Me, push: Push): Work<boolean> {
     world,
     cell,
     item => item !== undefined,
-    item => item && { ...item, due, tries: 0 },
+    item => item && { ...item, due, holds: 0 },
   )
   return true
 }
@@ -170,7 +170,7 @@ export function* tick(world: World, me: Me): Work<void> {
     yield* queueAndHold(world, me, cell, now, () => world.deliver.send({ id }))
 }
 
-type Timed = { due?: number; tries: number }
+type Timed = { due?: number; holds: number }
 
 function* queueAndHold<T extends Timed>(
   world: World,
@@ -181,15 +181,15 @@ function* queueAndHold<T extends Timed>(
 ): Work<void> {
   const seen = cell.item
   if (seen?.due === undefined || seen.due > now) return
-  const { due, tries } = seen
+  const { due, holds } = seen
   yield
   queue()
-  const until = me.now() + holdMs(tries)
+  const until = me.now() + holdMs(holds)
   yield* write(
     world,
     cell,
     item => item?.due === due,
-    item => item && { ...item, due: until, tries: tries + 1 },
+    item => item && { ...item, due: until, holds: holds + 1 },
   )
 }
 

@@ -68,7 +68,7 @@ export function* lookAt(world: World, me: Me, watch: Kept, ask: Ask): Work<Looke
   const now = me.now()
   const wait = waitMs(rules.fence ? watch : { ...watch, lease: 0 }, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
-  const at = { now, start: startAfter(watch, now), until: now + (rules.outlives ? 32_000 : leaseMs) }
+  const at = { now, start: startAfter(watch, now), until: now + (rules.outlives ? leaseMs : 25_000) }
   const leased = yield* leaseWatch(world, watch, at)
   if (leased === undefined) return { kind: 'waits', ms: windowMs }
   return yield* lookUnderLease({ world, me, ask, audience: yield* audienceOf(world, me, leased) }, leased)

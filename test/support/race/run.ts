@@ -96,8 +96,9 @@ export function run(seed: number, options: Options): Run {
   const spell = chance.between(0, 400_000)
   for (const { at } of [...story.moments, ...subscribers.map(({ sub }) => ({ at: sub.createdAt }))])
     timeline.at(at, () => storm(at + spell))
-  // A poll never ends, so it shows soon what it will ever show.
-  const end = story.last.at + (kind === 'polled' && !isTerminal(story.last.state) ? 1 : 6) * hour
+  // What goes on for ever shows soon what it will ever show.
+  const goesOn = !isTerminal(story.last.state)
+  const end = story.last.at + (goesOn ? (kind === 'polled' ? 0.5 : 3) : 6) * hour
   timeline.run(end, () => world.look.sent() <= mostLooks)
   return { world, subscribers, end, kind }
 }

@@ -26,7 +26,7 @@ export function* openWatch(
         created: at.now,
         changed: at.now,
         ...{ subs: [], fresh: [], ring: [], rev: 0, woken: 0, looked: 0, lookAt: 0, lease: 0, again: 0 },
-        tries: 0,
+        holds: 0,
         shows: -1,
       }
       const joined = ref === undefined ? [] : [ref]
@@ -105,7 +105,7 @@ export function* saveLook(world: World, watch: Kept, seen: Seen): Work<Kept | un
     item => item.lookAt === watch.lookAt || !fence,
     ({ backSince: _, failures: __, due, ...item }) => {
       const stays = due !== undefined && (timerStays || !isTerminal(seen.state))
-      return { ...item, ...(stays && { due }), ...seen, tries: 0 }
+      return { ...item, ...(stays && { due }), ...seen, holds: 0 }
     },
   )
   return saved.ok ? saved.item : undefined

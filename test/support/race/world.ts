@@ -16,7 +16,7 @@ export type Pending = {
   at: number
   seenUntil: number
   due?: number
-  tries: number
+  holds: number
 }
 
 export type LookBody =
@@ -40,6 +40,7 @@ export type KeptWake = WakeSeed & {
   status: 'pending' | 'delivered' | 'superseded' | 'failed' | 'dropped'
   lease: number
   tries: number
+  holds: number
   next?: number
   due?: number
 }
