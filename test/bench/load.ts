@@ -9,8 +9,8 @@ import { makeScene } from './scene.ts'
 import { median, type Row } from './table.ts'
 
 const slices = 5
-const sliceMs = 1200
-const warmMs = 2500
+const sliceMs = 1000
+const warmMs = 2000
 const connections = 8
 
 type Server = { child: ChildProcess; port: number; perSecond: number[]; microseconds: number[] }

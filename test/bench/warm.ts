@@ -5,7 +5,7 @@ import { atMost, median, type Row } from './table.ts'
 import type { VariantName } from './variants.ts'
 
 /** Time for the rounds themselves; starting and warming up come on top. */
-const roundsMs = 45_000
+const roundsMs = 35_000
 
 const floor = 'floor RS256'
 const jose = 'verify jose'
