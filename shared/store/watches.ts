@@ -14,7 +14,12 @@ export const usualPrincipal = 'agent'
 /** Subscriptions on one task as one principal. */
 export const subsLimit = 50
 
-type Stored = Omit<Watch, 'subs' | 'fresh'> & { subs?: Set<string>; fresh?: Set<string> }
+type Stored = Omit<Watch, 'subs' | 'fresh'> & {
+  subs?: Set<string>
+  fresh?: Set<string>
+  /** Mark of the lease's holder: two may lease in the same millisecond. */
+  holder?: string
+}
 
 const read = (key: string, { subs, fresh, ...stored }: Stored): Watch => ({
   ...stored,
@@ -123,16 +128,17 @@ export async function leaseWatch(
   seen: Watch,
   at: { now: number; start: number; until: number },
 ): Promise<Watch | undefined> {
+  const holder = table.nonce()
   const leased = await update<Stored>(
     table,
     watchKey(seen.key),
-    'SET #lookAt = :start, #lease = :until',
-    { ...at, seen: seen.lookAt },
+    'SET #lookAt = :start, #lease = :until, #holder = :holder',
+    { ...at, seen: seen.lookAt, holder },
     '#lookAt = :seen AND #lease < :now',
   )
   const item = leased.ok ? leased.item : leased.old
   // Our own first attempt went through, and somebody wrote something else before the SDK's second.
-  const ours = leased.ok || (item?.lookAt === at.start && item.lease === at.until)
+  const ours = leased.ok || item?.holder === holder
   return ours && item ? read(seen.key, item) : undefined
 }
 

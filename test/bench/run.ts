@@ -25,7 +25,8 @@ const chosen = values.only?.split(',') ?? Object.keys(parts)
 /** What others offer lies in a package of its own, which the first install does not need. */
 function installRivals(): void {
   const folder = join(import.meta.dirname, 'rivals')
-  if (existsSync(join(folder, 'node_modules'))) return
+  // npm writes this last, so that an install which was interrupted counts for nothing.
+  if (existsSync(join(folder, 'node_modules/.package-lock.json'))) return
   console.log('Installing what the bench compares with; this happens once ...')
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: folder, stdio: 'inherit' })
   if (status !== 0) throw new Error('The install did not finish')

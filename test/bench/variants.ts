@@ -84,11 +84,26 @@ export const rival = (name: string) => import(`./rivals/${name}.mjs`)
 /** Checks a JWT for its audience. */
 type Verify = (jwt: string, audience: string) => unknown
 
-function verifying({ pushes, env }: Scene, verify: Verify): Call {
-  const tokens = pushes.RS256.map(({ headers, rawPath }) => ({
-    jwt: headers.authorization?.slice('Bearer '.length) ?? '',
-    audience: `${env.HOOK_ORIGIN}${rawPath}`,
-  }))
+async function verifying({ pushes, env }: Scene, verify: Verify): Promise<Call> {
+  const tokensOf = (kind: Kind) =>
+    pushes[kind].map(({ headers, rawPath }) => ({
+      jwt: headers.authorization?.slice('Bearer '.length) ?? '',
+      audience: `${env.HOOK_ORIGIN}${rawPath}`,
+    }))
+  const tokens = tokensOf('RS256')
+  const [good, other] = tokens
+  const [bent] = tokensOf('bad_signature')
+  // Whoever takes everything is fast.
+  for (const [jwt, audience] of [
+    [good?.jwt, other?.audience],
+    [bent?.jwt, bent?.audience],
+  ]) {
+    const taken = await Promise.resolve(verify(jwt ?? '', audience ?? '')).then(
+      () => true,
+      () => false,
+    )
+    if (taken) throw new Error('A JWT that is wrong was taken')
+  }
   return async n => {
     const token = tokens[n % tokens.length]
     if (token === undefined) throw new Error('There are no tokens')

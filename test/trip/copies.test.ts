@@ -105,12 +105,12 @@ describe('a forged push is refused, and nothing is written', () => {
     ],
     ['two tokens, one of them wrong', ({ hook }) => ({ ...tokenOf(hook), 'a2a-notification-token': 'x' })],
   ])('%s', async (_why, headers) => {
-    const begun = await begin()
+    const begun = await trip.begin(scene)
     await expectNoTrace(begun, headers(begun))
   })
 
   test('the token of another hook', async () => {
-    const [one, other] = [await begin(), await begin()]
+    const [one, other] = [await trip.begin(scene), await trip.begin(scene)]
     await expectNoTrace(one, tokenOf(other.hook))
   })
 })
@@ -212,7 +212,7 @@ describe('a hook that is not there', () => {
     trip.calls.filter(({ who, operation }) => who === 'receive' && /^(GetItem|Query)$/.test(operation)).length
 
   test('is refused without a read when it was guessed', async () => {
-    const { hook, taskId } = await begin()
+    const { hook, taskId } = await trip.begin(scene)
     const before = readsOfReceive()
     const last = hook.url.endsWith('A') ? 'Q' : 'A'
     for (const url of [`${hook.url.slice(0, -4)}AAAA`, hook.url.slice(0, -1) + last, `${hook.url}AAAA`])
@@ -221,7 +221,7 @@ describe('a hook that is not there', () => {
   })
 
   test('is refused once its subscription was deleted, though its proofs are right', async () => {
-    const { hook, made, taskId } = await begin()
+    const { hook, made, taskId } = await trip.begin(scene)
     await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
     await trip.pass(31_000)
     const body = statusPush(taskId, 'completed')

@@ -77,7 +77,7 @@ describe.each<Pick<Variant, 'version' | 'binding'>>([
     for (const { agent, taskId } of [...bound.values(), ...unbound.values()])
       await agent.setState(taskId, 'completed')
     await trip.pass(2000, 2)
-  })
+  }, 120_000)
 
   test.each(proofs)('a push proven by %s wakes the client of a task that was subscribed to', async proof => {
     const one = bound.get(proof)

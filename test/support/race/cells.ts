@@ -1,8 +1,12 @@
 // Items of a model's table: reads, and conditional writes of one item that the SDK may repeat, as shared/store/table.ts has them.
 import type { Bed, Work } from './timeline.ts'
 
-/** What cells stand on: `onTimer` is told of every timer that is set, so that whoever sweeps them comes. */
-export type Shelf = Bed & { onTimer: (due: number) => void }
+/** What cells stand on. */
+export type Shelf = Bed & {
+  /** Told of every timer that is set, so that whoever sweeps them comes. */
+  onTimer: (due: number) => void
+  rules: { countsOnce: boolean }
+}
 
 /** A place for one item. `req` marks the write that made it what it is. */
 export type Cell<T> = { item: (T & { req: number }) | undefined }
@@ -19,20 +23,22 @@ export function* read<T>(cell: Cell<T>): Work<T | undefined> {
 
 /**
  * Writes an item if the condition holds when the call arrives. Items are never changed in place.
- * @returns what stands afterwards, or what stood in the way; a condition that our own first attempt broke is kept
+ * The SDK's own second attempt finds the mark of the first, unless somebody wrote in between.
+ * @returns what stands afterwards, or what stood in the way
  */
 export function* write<T>(
   shelf: Shelf,
   cell: Cell<T>,
-  when: (item: (T & { req: number }) | undefined, req: number) => boolean,
+  when: (item: T | undefined) => boolean,
   change: (item: T | undefined) => T | undefined,
 ): Work<Written<T>> {
   marks += 1
   const req = marks
   const attempt = (): Written<T> => {
-    if (!when(cell.item, req)) {
+    const mine = cell.item?.req === req
+    if ((mine && shelf.rules.countsOnce) || !when(cell.item)) {
       shelf.note(() => 'refused by its condition')
-      return { ok: cell.item?.req === req, item: cell.item }
+      return { ok: mine, item: cell.item }
     }
     const next = change(cell.item)
     shelf.note(() => `written: ${JSON.stringify(next)}`)

@@ -1,11 +1,11 @@
 // The door of the deliver queue, step for step as functions/deliver.ts has it: lease, send, record.
 import { retryAfterMs } from '../../../shared/channels/channel.ts'
 import type { Subscription } from '../../../shared/model.ts'
-import { wants } from '../../../shared/policy.ts'
+import { leaseMs, wants } from '../../../shared/policy.ts'
 import { read } from './cells.ts'
-import { isLive } from './looking.ts'
-import { leaseWake, recordWake } from './store.ts'
-import type { Work } from './timeline.ts'
+import { isLive, shortLeaseMs } from './looking.ts'
+import { leaseWake, type Outcome, recordWake } from './store.ts'
+import { longestDelayMs, type Work } from './timeline.ts'
 import {
   cellOf,
   type DeliverBody,
@@ -18,11 +18,6 @@ import {
 } from './world.ts'
 
 type Handled = 'done' | 'again'
-type Outcome = Pick<KeptWake, 'status' | 'tries' | 'next' | 'due'>
-
-const leaseMs = 25_000
-const outlivingMs = 32_000
-const longestDelayMs = 900_000
 
 export function* deliver(world: World, me: Me, body: DeliverBody): Work<Handled> {
   const watch = yield* read(world.watch)
@@ -35,7 +30,7 @@ export function* deliver(world: World, me: Me, body: DeliverBody): Work<Handled>
     tries: 0,
     holds: 0,
   }
-  const until = now + (world.rules.outlives ? outlivingMs : leaseMs)
+  const until = now + (world.rules.outlives ? leaseMs : shortLeaseMs)
   const leased = yield* leaseWake(world, body.id, { now, until }, seed)
   if (leased.kind === 'done') return 'done'
   if (leased.kind === 'busy') return 'again'
@@ -62,7 +57,7 @@ function* attempt(world: World, me: Me, watch: Kept, body: DeliverBody, wake: Ke
   const after = retryAfterMs(tries, 0.5)
   if (after === undefined) return yield* end({ status: 'failed', tries })
   const next = me.now() + after
-  return yield* end({ status: 'pending', tries, next, due: next + (after > longestDelayMs ? 0 : 5 * 60_000) })
+  return yield* end({ status: 'pending', tries, next, parked: after > longestDelayMs })
 }
 
 function hint(world: World, id: string, sub: Subscription, { rev, shows }: KeptWake, heard: boolean): void {
@@ -80,7 +75,7 @@ function readInbox(world: World, client: string, now: number): Entry[] {
   let next = 1
   for (const [seq, { item }] of [...inboxOf(world, client).places].sort(([a], [b]) => a - b)) {
     if (item === undefined) continue
-    if (seq > next && item.at + gapMs >= now) break
+    if (seq > next && now - item.written <= gapMs) break
     entries.push(item)
     next = seq + 1
   }
@@ -89,7 +84,7 @@ function readInbox(world: World, client: string, now: number): Entry[] {
 
 function* record(world: World, me: Me, body: DeliverBody, wake: KeptWake, outcome: Outcome): Work<Handled> {
   const mine = yield* recordWake(world, body.id, wake, outcome)
-  if (!mine || outcome.next === undefined || outcome.due !== undefined) return 'done'
+  if (!mine || outcome.next === undefined || outcome.parked === true) return 'done'
   yield
   world.deliver.send({ id: body.id }, outcome.next - me.now())
   return 'done'

@@ -12,8 +12,8 @@ import {
   windowMs,
 } from '../../../shared/policy.ts'
 import { read, write } from './cells.ts'
-import { isLive, type Looked, lookAt } from './looking.ts'
-import { markAgain, openWatch } from './store.ts'
+import { isLive, type Looked, lookAt, putOff } from './looking.ts'
+import { openWatch } from './store.ts'
 import type { Moment } from './story.ts'
 import type { Work } from './timeline.ts'
 import { cellOf, type Kept, type LookBody, type Me, type World } from './world.ts'
@@ -86,7 +86,7 @@ function* lookForNotice(world: World, me: Me, body: NoticeBody): Work<Handled> {
     patient: world.rules.patience && (body.tries ?? 0) < aheadTries,
     ...(unbound && { unbound: sub }),
   })
-  return yield* afterNotice(world, me, watch, body, looked)
+  return yield* afterNotice(world, me, { watch, body, unbound }, looked)
 }
 
 function* watchFor(world: World, me: Me, sub: Subscription, joins: boolean): Work<Kept | undefined> {
@@ -96,14 +96,18 @@ function* watchFor(world: World, me: Me, sub: Subscription, joins: boolean): Wor
   return yield* openWatch(world, { now, due: now + floorMs(0) }, joins ? sub.ref : undefined)
 }
 
-function* afterNotice(world: World, me: Me, watch: Kept, body: NoticeBody, looked: Looked): Work<Handled> {
+type Noticed = { watch: Kept; body: NoticeBody; unbound: boolean }
+
+function* afterNotice(world: World, me: Me, noticed: Noticed, looked: Looked): Work<Handled> {
+  const { watch, body, unbound } = noticed
   const tries = body.tries ?? 0
   switch (looked.kind) {
     case 'shown':
     case 'dropped':
       return yield* settle(world, body)
     case 'waits':
-      if (ridesAlong(watch, body, me.now()) && !isOwn(watch, body)) return 'done'
+      if (!(unbound && world.rules.unboundLooks) && !isOwn(watch, body) && ridesAlong(watch, body, me.now()))
+        return 'done'
       return yield* later(world, me, body, trailingMs(looked.ms, body))
     case 'ahead': {
       const at = world.rules.sharesLooks ? me.now() : body.at
@@ -129,13 +133,8 @@ function* lookForWatch(world: World, me: Me, body: WatchBody): Work<Handled> {
   return yield* later(world, me, body, looked.ms)
 }
 
-/** Queues the message for later, then marks that a look will come. */
 function* later(world: World, me: Me, body: NoticeBody | WatchBody, delayMs: number): Work<Handled> {
-  const wholeMs = Math.ceil(delayMs / 1000) * 1000
-  const mark = me.now() + wholeMs
-  yield
-  world.look.send(world.rules.marks ? { ...body, mark } : body, wholeMs)
-  yield* markAgain(world, mark)
+  yield* putOff(world, me, body, delayMs)
   return 'done'
 }
 

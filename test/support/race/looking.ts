@@ -1,10 +1,11 @@
 // One look, step for step as shared/watching.ts and shared/publish.ts make it, deciding by shared/policy.ts.
-import { isNews, isTerminal, type TaskState } from '../../../shared/a2a/task.ts'
+import { isNews, isTerminal, type Task, type TaskState } from '../../../shared/a2a/task.ts'
 import type { Subscription } from '../../../shared/model.ts'
 import {
   aheadTries,
   type Cause,
   compare,
+  covered,
   entryIdOf,
   floorMs,
   isAhead,
@@ -35,8 +36,8 @@ import {
   saveTrouble,
 } from './store.ts'
 import type { Moment } from './story.ts'
-import type { Work } from './timeline.ts'
-import { cellOf, type Kept, type Me, type World } from './world.ts'
+import { longestDelayMs, type Work } from './timeline.ts'
+import { cellOf, type Kept, type LookBody, type Me, type World } from './world.ts'
 
 export type Ask = { cause?: Cause; patient?: boolean; unbound?: Subscription; fired?: boolean; own?: boolean }
 
@@ -50,6 +51,9 @@ export type Looked =
 type Audience = { live: Subscription[]; gone: string[] }
 type Looking = { world: World; me: Me; ask: Ask; audience: Audience }
 
+/** A lease that its holder may outlive: a function runs for 30 s. */
+export const shortLeaseMs = 25_000
+
 export const isLive = (sub: Subscription | undefined, now: number): sub is Subscription =>
   sub !== undefined && sub.status === 'active' && sub.expiresAt > now
 
@@ -61,22 +65,18 @@ export function* lookAt(world: World, me: Me, watch: Kept, ask: Ask): Work<Looke
   if (!binds && isOver(watch)) return { kind: 'shown' }
   const seen = rules.completed ? watch : { ...watch, looked: watch.lookAt }
   const untold = rules.publishFirst && isUnpublished(watch)
-  if (!binds && cause !== undefined && !untold && isSettled(seen, covered(watch, cause, ask))) {
+  if (!binds && cause !== undefined && !untold && isSettled(seen, covered(watch, cause, ask.own === true))) {
     if (!ahead) return { kind: 'shown' }
     if (rules.sharesLooks) return { kind: 'ahead' }
   }
   const now = me.now()
   const wait = waitMs(rules.fence ? watch : { ...watch, lease: 0 }, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
-  const at = { now, start: startAfter(watch, now), until: now + (rules.outlives ? leaseMs : 25_000) }
+  const at = { now, start: startAfter(watch, now), until: now + (rules.outlives ? leaseMs : shortLeaseMs) }
   const leased = yield* leaseWatch(world, watch, at)
   if (leased === undefined) return { kind: 'waits', ms: windowMs }
   return yield* lookUnderLease({ world, me, ask, audience: yield* audienceOf(world, me, leased) }, leased)
 }
-
-/** Others ride along on the mark of a message, so it stands for whatever was pushed until a window before. */
-const covered = (watch: Kept, cause: Cause, { own }: Ask): Cause =>
-  own === true ? { ...cause, at: Math.max(cause.at, watch.again - windowMs) } : cause
 
 function* audienceOf(world: World, me: Me, watch: Kept): Work<Audience> {
   const live: Subscription[] = []
@@ -137,24 +137,17 @@ function* bind({ world, me }: Looking, watch: Kept, sub: Subscription): Work<Kep
 
 const concerns = ({ live }: Audience, state: TaskState): boolean => live.some(sub => wants(sub, state))
 
-/** Judges an answer; one that the agent itself dates before what is known is a replica's, too. */
-function judge(
-  { rules, story }: World,
-  watch: Kept,
-  { task }: Moment,
-  now: number,
-): ReturnType<typeof compare> {
-  const judged = compare(rules.ring ? watch : { ...watch, ring: [] }, task, now)
-  const known = story.moments[watch.shows]?.task.timestamp ?? ''
-  const older = rules.stamps && task.timestamp !== undefined && task.timestamp < known
-  return judged.change === 'new' && older ? { ...judged, change: 'back', ring: watch.ring } : judged
+/** Judges an answer, by as much of what is known as the rules heed. */
+function judge({ rules }: World, { stamp, ...watch }: Kept, task: Task, now: number) {
+  const dated = rules.stamps && stamp !== undefined ? { ...watch, stamp } : watch
+  return compare(rules.ring ? dated : { ...dated, ring: [] }, task, now)
 }
 
 function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
   const { world, me, ask, audience } = looking
   const { rules } = world
   const now = me.now()
-  const { change, digest, ring } = judge(world, watch, seen, now)
+  const { change, digest, ring } = judge(world, watch, seen.task, now)
   const isNew = change === 'new'
   const rev = isNew ? watch.rev + 1 : watch.rev
   const keeps = change === 'back' || (rules.endStays && change === 'none')
@@ -181,6 +174,7 @@ function* save(looking: Looking, watch: Kept, seen: Moment): Work<Looked> {
     woken: publishes ? watch.woken : rev,
     looked: watch.lookAt,
     lease: publishes ? watch.lease : 0,
+    ...(isNew && seen.task.timestamp !== undefined && { stamp: seen.task.timestamp }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
     ...(due !== undefined && { due }),
     shows: isNew ? seen.n : watch.shows,
@@ -207,14 +201,14 @@ function* tell(looking: Looking, watch: Kept): Work<void> {
 }
 
 /** Inbox entries first, then wakes. */
-function* publish({ world, audience }: Looking, watch: Kept): Work<void> {
+function* publish({ world, me, audience }: Looking, watch: Kept): Work<void> {
   const { state, rev, shows, changed } = watch
   if (state === undefined) return
   const everybody = watch.rev > watch.woken
   for (const sub of audience.live) {
     if (!(everybody || watch.fresh.includes(sub.ref)) || !wants(sub, state)) continue
     const client = sub.client ?? ''
-    yield* appendEntry(world, client, { id: entryIdOf(watch, rev, client), rev, shows, at: changed })
+    yield* appendEntry(world, me, client, { id: entryIdOf(watch, rev, client), rev, shows, at: changed })
     for (const target of sub.targets) {
       yield
       world.deliver.send({
@@ -237,6 +231,15 @@ function nextTimer(
   return fired || (watch.due !== undefined && next < watch.due) ? next : undefined
 }
 
+/** Queues a message for later, then marks that a look will come. */
+export function* putOff(world: World, me: Me, body: LookBody, delayMs: number): Work<void> {
+  const wholeMs = Math.ceil(Math.min(delayMs, longestDelayMs) / 1000) * 1000
+  const mark = me.now() + wholeMs
+  yield
+  world.look.send(world.rules.marks ? { ...body, mark } : body, wholeMs)
+  yield* markAgain(world, mark)
+}
+
 /** The agent did not answer. One chain of repeats, whatever the number of pushes. */
 function* inTrouble({ world, me, ask }: Looking, watch: Kept, lasting: boolean): Work<Looked> {
   const now = me.now()
@@ -248,12 +251,8 @@ function* inTrouble({ world, me, ask }: Looking, watch: Kept, lasting: boolean):
   }
   const due = ask.fired === true ? nextTimer(world, watch, now, watch.changed, true) : undefined
   yield* saveTrouble(world, watch, { failures, due })
-  if ((watch.again <= now || ask.own === true) && (failures < 2 * aheadTries || world.road === 'poll')) {
-    yield
-    const chain = { kind: 'watch' as const, looked: watch.looked }
-    world.look.send(world.rules.marks ? { ...chain, mark: now + afterMs } : chain, afterMs)
-    yield* markAgain(world, now + afterMs)
-  }
+  if ((watch.again <= now || ask.own === true) && (failures < 2 * aheadTries || world.road === 'poll'))
+    yield* putOff(world, me, { kind: 'watch', looked: watch.looked }, afterMs)
   // The chain goes on for those who are on the watch; one that is not bound has only its push.
   const watched = ask.unbound === undefined || !world.rules.unboundLooks
   return { kind: 'trouble', lasting, watched, afterMs }

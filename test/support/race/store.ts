@@ -4,7 +4,7 @@ import type { Subscription } from '../../../shared/model.ts'
 import { type Written, write } from './cells.ts'
 import { taskId } from './story.ts'
 import type { Work } from './timeline.ts'
-import { cellOf, type Entry, inboxOf, type Kept, type KeptWake, type World } from './world.ts'
+import { cellOf, type Entry, inboxOf, type Kept, type KeptWake, type Me, type World } from './world.ts'
 
 /** Opens the watch, or finds it open; with a `ref` the subscription joins it. */
 export function* openWatch(
@@ -89,13 +89,16 @@ export function* leaseWatch(
     item => item.lookAt === seen.lookAt && (item.lease < at.now || !world.rules.fence),
     item => ({ ...item, lookAt: at.start, lease: at.until }),
   )
-  return leased.ok ? leased.item : undefined
+  const { item } = leased
+  // Our own first attempt went through, and somebody wrote something else before the second.
+  const ours = leased.ok || (item?.lookAt === at.start && item.lease === at.until)
+  return ours ? item : undefined
 }
 
 /** What a look saves. Fields left out stay as they are, but `backSince` goes. */
 export type Seen = Pick<
   Kept,
-  'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease' | 'state' | 'shows'
+  'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease' | 'state' | 'stamp' | 'shows'
 > & { backSince?: number; due?: number }
 
 export function* saveLook(world: World, watch: Kept, seen: Seen): Work<Kept | undefined> {
@@ -160,7 +163,12 @@ export const bindSubscription = (world: World, ref: string): Work<Written<Subscr
   )
 
 /** Appends an entry once, by its number first and its place second. */
-export function* appendEntry(world: World, client: string, entry: Entry): Work<number> {
+export function* appendEntry(
+  world: World,
+  me: Me,
+  client: string,
+  entry: Omit<Entry, 'written'>,
+): Work<number> {
   const { counter, places } = inboxOf(world, client)
   yield
   for (const [seq, place] of places) if (place.item?.id === entry.id) return seq
@@ -168,15 +176,16 @@ export function* appendEntry(world: World, client: string, entry: Entry): Work<n
     const counted = yield* write(
       world,
       counter,
-      (item, req) => item?.req !== req || !world.rules.countsOnce,
+      () => true,
       item => ({ seq: (item?.seq ?? 0) + 1 }),
     )
     const seq = counted.item?.seq ?? 0
+    const written = me.now()
     const placed = yield* write(
       world,
       cellOf(places, seq),
       item => item === undefined,
-      () => entry,
+      () => ({ ...entry, written }),
     )
     if (placed.ok) return seq
   }
@@ -217,13 +226,19 @@ export function* leaseWake(
   return leased.item.lease >= at.now ? { kind: 'busy' } : { kind: 'early', next: leased.item.next ?? at.now }
 }
 
-/** Records an attempt under its lease; a retry that is parked has a timer. */
+/** What an attempt came to. A retry has a timer: a parked one its own time, one that rides on the queue a backstop. */
+export type Outcome = Pick<KeptWake, 'status' | 'tries' | 'next'> & { parked?: boolean }
+
+const backstopMs = 5 * 60_000
+
+/** Records an attempt under its lease. */
 export function* recordWake(
   world: World,
   id: string,
   wake: KeptWake,
-  outcome: Pick<KeptWake, 'status' | 'tries' | 'next' | 'due'>,
+  { parked = false, ...outcome }: Outcome,
 ): Work<boolean> {
+  const due = outcome.next !== undefined && { due: outcome.next + (parked ? 0 : backstopMs) }
   const recorded = yield* write(
     world,
     cellOf(world.wakes, id),
@@ -231,7 +246,7 @@ export function* recordWake(
     item => {
       if (item === undefined) return undefined
       const { next: _, due: __, ...rest } = item
-      return { ...rest, ...outcome, lease: 0 }
+      return { ...rest, ...outcome, ...due, holds: 0, lease: 0 }
     },
   )
   return recorded.ok

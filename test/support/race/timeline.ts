@@ -171,7 +171,8 @@ export type Queue<Body> = {
 
 const visibilityMs = 180_000
 const mostReceives = 10
-const longestDelayMs = 900_000
+/** Longest delay of a message. */
+export const longestDelayMs = 900_000
 
 /** A standard SQS queue with a Lambda function behind it. */
 export function createQueue<Body>(

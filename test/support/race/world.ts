@@ -30,7 +30,7 @@ export type LookBody =
       tries?: number
       mark?: number
     }
-  | { kind: 'pending'; notice: string }
+  | { kind: 'pending'; notice: string; mark?: number }
   | { kind: 'watch'; looked?: number; fired?: boolean; mark?: number }
 
 export type WakeSeed = { sub: string; target: string; state: TaskState; rev: number; shows: number }
@@ -45,7 +45,8 @@ export type KeptWake = WakeSeed & {
   due?: number
 }
 
-export type Entry = { id: string; rev: number; shows: number; at: number }
+/** `written` is told after its number was taken. */
+export type Entry = { id: string; rev: number; shows: number; at: number; written: number }
 
 export type Inbox = {
   counter: Cell<{ seq: number }>

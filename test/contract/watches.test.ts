@@ -1,0 +1,58 @@
+// Watches in a real table: one look at a time has the lease, and the timer of an ended task stays for whoever joined meanwhile.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Watch } from '../../shared/model.ts'
+import { getWatch, leaseWatch, openWatch, publishedWatch, saveLook } from '../../shared/store/watches.ts'
+import { startTable, type TestTable } from '../support/table.ts'
+
+const noon = Date.UTC(2026, 5, 15, 12)
+const at = { now: noon, due: noon + 60_000 }
+
+let ground: TestTable
+let tasks = 0
+let task = { tenant: 'acme', agent: 'a', principal: 'agent', taskId: '' }
+
+beforeAll(async () => {
+  ground = await startTable()
+})
+
+afterAll(() => ground.stop())
+
+beforeEach(() => {
+  task = { ...task, taskId: `task-${++tasks}` }
+})
+
+/** A watch that must be there. */
+const there = (watch: Watch | undefined): Watch => {
+  if (watch === undefined) throw new Error('There is no watch')
+  return watch
+}
+
+const join = async (ref: string): Promise<Watch> => there(await openWatch(ground.table, task, at, ref))
+
+const lease = (watch: Watch, now = noon): Promise<Watch | undefined> =>
+  leaseWatch(ground.table, watch, { now, start: now, until: now + 32_000 })
+
+test('of many who lease in the same millisecond one looks', async () => {
+  const watch = await join('one')
+  const leased = await Promise.all(Array.from({ length: 16 }, () => lease(watch)))
+  expect(leased.filter(one => one !== undefined)).toHaveLength(1)
+})
+
+test('who lost the lease saves nothing', async () => {
+  const first = there(await lease(await join('one')))
+  const second = there(await lease(first, noon + 40_000))
+  const seen = { digest: 'd', ring: [], rev: 1, changed: noon, woken: 0, looked: noon, lease: 0 }
+  expect(await saveLook(ground.table, first, seen)).toBeUndefined()
+  expect(await saveLook(ground.table, second, seen)).toMatchObject({ rev: 1 })
+})
+
+test('the timer of an ended task goes when everybody was told, and stays for who joined meanwhile', async () => {
+  const leased = there(await lease(await join('one')))
+  await join('two')
+  await publishedWatch(ground.table, leased, { told: ['one'], over: true, now: noon })
+  expect(await getWatch(ground.table, leased.key)).toMatchObject({ fresh: ['two'], due: at.due, lease: 0 })
+  const again = there(await lease(there(await getWatch(ground.table, leased.key)), noon + 2000))
+  await publishedWatch(ground.table, again, { told: ['two'], over: true, now: noon })
+  const ended = there(await getWatch(ground.table, leased.key))
+  expect([ended.fresh, ended.due]).toEqual([[], undefined])
+})
