@@ -4,8 +4,9 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { openUrl } from '../../infra/local/http.ts'
 import { listen } from '../../infra/local/wire.ts'
 import { readStatus, worker, writer } from './floor.ts'
+import { rival } from './rival.ts'
 import type { Scene } from './scene.ts'
-import { floorParts, ourDoor, rival } from './variants.ts'
+import { floorParts, ourDoor } from './variants.ts'
 
 const [name = '', path = ''] = process.argv.slice(2)
 const scene: Scene = JSON.parse(readFileSync(path, 'utf8'))

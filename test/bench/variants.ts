@@ -1,16 +1,11 @@
-// All that is measured call by call, each by its name: our door and the floor, our proof of a push and other libraries'. One runs in a process.
+// All that is measured call by call, each by its name: our door and the floor, our proof of a push and other libraries'. One of them runs in a process.
 import type { LambdaFunctionURLEvent } from 'aws-lambda'
-import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import { door } from '../../functions/receive.ts'
-import { readRequest } from '../../functions/request.ts'
-import { refOf } from '../../shared/hooks.ts'
-import { createKeySets } from '../../shared/keysets.ts'
-import { createMemory } from '../../shared/memory.ts'
-import { prove } from '../../shared/proving.ts'
 import { createRelay } from '../../shared/relay.ts'
-import { keyStore } from '../../shared/store/keysets.ts'
 import { createAws } from './aws.ts'
 import { type Floor, floor, makeClients, optionsOf, worker } from './floor.ts'
+import { byJose, byOther, byUs } from './proofs.ts'
+import { rival } from './rival.ts'
 import type { Kind, Scene } from './scene.ts'
 
 /** Does something once; the number says the how manieth time it is. */
@@ -76,80 +71,6 @@ const express: Variant = async scene => {
   const { createHandler } = await rival('express')
   const { clients, options } = floorParts(scene)
   return pushing(scene, 'RS256', 202, createHandler(worker(clients, options)))
-}
-
-/** Modules whose packages the bench installs by itself. */
-export const rival = (name: string) => import(`./rivals/${name}.mjs`)
-
-/** Checks a JWT for its audience. */
-type Verify = (jwt: string, audience: string) => unknown
-
-async function verifying({ pushes, env }: Scene, verify: Verify): Promise<Call> {
-  const tokensOf = (kind: Kind) =>
-    pushes[kind].map(({ headers, rawPath }) => ({
-      jwt: headers.authorization?.slice('Bearer '.length) ?? '',
-      audience: `${env.HOOK_ORIGIN}${rawPath}`,
-    }))
-  const tokens = tokensOf('RS256')
-  const [good, other] = tokens
-  const [bent] = tokensOf('bad_signature')
-  // Whoever takes everything is fast.
-  for (const [jwt, audience] of [
-    [good?.jwt, other?.audience],
-    [bent?.jwt, bent?.audience],
-  ]) {
-    const taken = await Promise.resolve(verify(jwt ?? '', audience ?? '')).then(
-      () => true,
-      () => false,
-    )
-    if (taken) throw new Error('A JWT that is wrong was taken')
-  }
-  return async n => {
-    const token = tokens[n % tokens.length]
-    if (token === undefined) throw new Error('There are no tokens')
-    await verify(token.jwt, token.audience)
-  }
-}
-
-/** The floor's verifier. */
-const byJose: Variant = scene => {
-  const fetch = async () => new Response(JSON.stringify(scene.jwks))
-  const jwks = createRemoteJWKSet(new URL(scene.env.JWKS_URL ?? ''), { [customFetch]: fetch })
-  const issuer = scene.env.ISSUER ?? ''
-  return verifying(scene, (jwt, audience) => jwtVerify(jwt, jwks, { issuer, audience }))
-}
-
-const byOther =
-  (name: string): Variant =>
-  async scene => {
-    const { verifiers } = await rival('verify')
-    const { ISSUER: issuer, JWKS_URL: jwksUrl } = scene.env
-    return verifying(scene, verifiers[name]({ jwks: scene.jwks, issuer, jwksUrl }))
-  }
-
-/** Our proof of a push, of which the JWT is one part: token, claims, keys, signature, body digest, replay name. */
-const byUs: Variant = async scene => {
-  const relay = createRelay('receive', scene.env, { now: () => scene.at })
-  createAws(scene).serve(relay.table.client, relay.queues.client)
-  const { net, table, log, now } = relay
-  const court = {
-    relay,
-    memory: createMemory(now),
-    keySets: createKeySets({ net, store: keyStore(table), now, log }),
-    now: scene.at,
-  }
-  const cases = await Promise.all(
-    scene.pushes.RS256.map(async push => {
-      const request = readRequest(push)
-      const known = await court.memory.find(table, refOf(push.rawPath.slice('/hooks/'.length)))
-      if (request === undefined || known === undefined) throw new Error('The scene is incomplete')
-      return { request, known }
-    }),
-  )
-  return async n => {
-    const one = cases[n % cases.length]
-    if (one === undefined || !(await prove(court, one.request, one.known)).ok) throw new Error('Refused')
-  }
 }
 
 export const variants = {

@@ -152,6 +152,7 @@ test.each(deaths)(
       },
       async ({ id }) => {
         const answer = await api.ask<Made>('DELETE', `/v1/subscriptions/${id}`)
+        expect((await listed(id)).filter(({ status }) => status === 'deleted')).toEqual([])
         // Once its own pointer is gone all is done: there is nothing left to find.
         return answer.status === 404 ? { ...answer, status: 200 } : answer
       },

@@ -61,11 +61,7 @@ const hosts = [
     'client.example\r\nX-A: b',
     'a b.example',
   ],
-  ...[
-    'user:pw@client.example',
-    'user@client.example',
-    'client.example@169.254.169.254',
-  ],
+  ...['user:pw@client.example', 'user@client.example', 'client.example@169.254.169.254'],
   ...[
     'client.example:0',
     'client.example:22',

@@ -44,15 +44,29 @@ describe('a task', () => {
     })
   })
 
-  test('is stale before the first look and while looks fail, and says why', async () => {
+  test('is stale before the first look', async () => {
     await subscribe({ client: 'reader', taskId: 'never-was' })
     const seen = (await get('/v1/tasks/demo/never-was')).body
     expect(seen).toMatchObject({ state: null, rev: 0, stale: true, task: null, taskRev: null })
     await api.local.drain()
-    expect((await get('/v1/tasks/demo/never-was')).body).toMatchObject({
-      trouble: { code: 'not_found' },
-      stale: true,
-    })
+  })
+
+  test('is stale while looks fail, says why, and still shows what was seen', async () => {
+    const taskId = await caller.send('work')
+    const { id } = await subscribe({ client: 'reader', taskId })
+    await api.local.drain()
+    const path = `/v1/tasks/demo/${taskId}`
+    const fresh = await get(path)
+    expect(fresh.body).toMatchObject({ state: 'working', stale: false })
+    api.agent.lie('not_found')
+    api.local.advance(2000)
+    const credentials = { type: 'bearer', token: 'whoever-this-is' }
+    await api.must('PUT', `/v1/subscriptions/${id}/credentials`, { credentials })
+    await api.local.drain()
+    api.agent.lie(undefined)
+    const trouble = { code: 'not_found', since: expect.any(Number) }
+    const { ageSeconds: _, ...seen } = fresh.body
+    expect((await get(path)).body).toMatchObject({ ...seen, stale: true, trouble })
   })
 
   test('that is too large to be answered is said to be so', async () => {

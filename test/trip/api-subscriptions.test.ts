@@ -202,8 +202,10 @@ describe('a subscription', () => {
       await api.ask('PUT', '/v1/subscriptions/brief/credentials', { body: late }),
       'conflict',
     )
-    const anew = await put('brief', { ...wish, ttlSeconds: 120 })
+    const anew = await put('brief', { ...wish, client: 'heir', ttlSeconds: 120 })
     expect(anew.body.status).toBe('active')
+    expect((await listed('&client=me')).map(({ id }) => id)).not.toContain('brief')
+    expect((await listed('&client=heir')).map(({ id }) => id)).toEqual(['brief'])
   })
 
   test('takes new credentials while it lives, and looks again', async () => {

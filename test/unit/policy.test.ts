@@ -44,7 +44,7 @@ const watchWith = (more: Partial<Watch> = {}): Watch => ({
   lookAt: now - hour,
   lease: 0,
   again: 0,
-  tries: 0,
+  holds: 0,
   ...more,
 })
 
@@ -164,14 +164,17 @@ const taskWith = ({ state = 'working', message, timestamp, artifacts, more }: Ra
 })
 
 /** The watch after these answers, each taken over as a look does. */
-const after = (...answers: Raw[]): Watch =>
-  answers.reduce<Watch>((watch, raw) => {
+const havingSeen = (...answers: Raw[]): Watch => {
+  let watch = watchWith()
+  for (const raw of answers) {
     const { change, digest, ring } = compare(watch, taskWith(raw), now)
-    return change === 'new' ? { ...watch, state: raw.state ?? 'working', digest, ring } : watch
-  }, watchWith())
+    if (change === 'new') watch = watchWith({ ...watch, state: raw.state ?? 'working', digest, ring })
+  }
+  return watch
+}
 
 const changeAfter = (known: Raw[], answer: Raw, more: Partial<Watch> = {}): string =>
-  compare({ ...after(...known), ...more }, taskWith(answer), now).change
+  compare({ ...havingSeen(...known), ...more }, taskWith(answer), now).change
 
 describe('a change is what a client could see', () => {
   const message = { messageId: 'm1', parts: [{ text: 'Which one?' }] }
@@ -214,7 +217,7 @@ describe('a change is what a client could see', () => {
   })
 
   test.each(taskStates.filter(state => state !== 'failed'))('what ended stays so: failed, then %s', state => {
-    const ended = after({ state: 'failed' })
+    const ended = havingSeen({ state: 'failed' })
     expect(compare(ended, taskWith({ state }), now)).toEqual({
       change: 'none',
       digest: ended.digest,
@@ -245,7 +248,7 @@ describe('an answer that was seen and left is a replica’s', () => {
   })
 
   test('it changes neither digest nor ring', () => {
-    const watch = after(working, asks)
+    const watch = havingSeen(working, asks)
     const { ring } = compare(watch, taskWith(working), now)
     expect(ring).toEqual(watch.ring)
   })
@@ -263,10 +266,14 @@ describe('an answer that was seen and left is a replica’s', () => {
 
   test('the last four are remembered, each once', () => {
     const steps = [1, 2, 3, 4, 5].map(step => ({ message: step }))
-    expect(after(...steps).ring).toHaveLength(4)
+    expect(havingSeen(...steps).ring).toHaveLength(4)
     expect(changeAfter(steps, { message: 2 })).toBe('back')
     expect(changeAfter(steps, { message: 1 })).toBe('new')
-    const returned = compare({ ...after(...steps), backSince: now - minute }, taskWith({ message: 2 }), now)
+    const returned = compare(
+      { ...havingSeen(...steps), backSince: now - minute },
+      taskWith({ message: 2 }),
+      now,
+    )
     expect(new Set(returned.ring).size).toBe(4)
   })
 })

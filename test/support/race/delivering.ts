@@ -75,7 +75,7 @@ function readInbox(world: World, client: string, now: number): Entry[] {
   let next = 1
   for (const [seq, { item }] of [...inboxOf(world, client).places].sort(([a], [b]) => a - b)) {
     if (item === undefined) continue
-    if (seq > next && now - item.written <= gapMs) break
+    if (seq > next && now - item.before <= gapMs) break
     entries.push(item)
     next = seq + 1
   }

@@ -36,6 +36,8 @@ export const rules = {
   unboundLooks: true,
   /** The SDK's own retry takes no second number of an inbox: a gap would hide the entry from who was just woken. */
   countsOnce: true,
+  /** A gap in an inbox is as old as the number that was taken last before it ended, not as the entry behind it. */
+  gapsAge: true,
   /** A trailing look does not ride along on its own mark: clocks differ. */
   marks: true,
 }

@@ -167,25 +167,25 @@ export function* appendEntry(
   world: World,
   me: Me,
   client: string,
-  entry: Omit<Entry, 'written'>,
+  entry: Omit<Entry, 'before'>,
 ): Work<number> {
   const { counter, places } = inboxOf(world, client)
   yield
   for (const [seq, place] of places) if (place.item?.id === entry.id) return seq
   for (;;) {
+    const taken = me.now()
     const counted = yield* write(
       world,
       counter,
       () => true,
-      item => ({ seq: (item?.seq ?? 0) + 1 }),
+      item => ({ seq: (item?.seq ?? 0) + 1, before: item?.taken ?? 0, taken }),
     )
-    const seq = counted.item?.seq ?? 0
-    const written = me.now()
+    const { seq = 0, before = 0 } = counted.item ?? {}
     const placed = yield* write(
       world,
       cellOf(places, seq),
       item => item === undefined,
-      () => ({ ...entry, written }),
+      () => ({ ...entry, before: world.rules.gapsAge ? before : me.now() }),
     )
     if (placed.ok) return seq
   }

@@ -8,7 +8,7 @@ export type Chance = {
   pick: <T>(...from: [T, ...T[]]) => T
 }
 
-export function createChance(seed: number): Chance {
+function createChance(seed: number): Chance {
   let state = seed >>> 0
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0
@@ -33,7 +33,7 @@ export type Timeline = {
 }
 
 /** A timeline that starts at `now`; its events stand in a binary heap. */
-export function createTimeline(now: number): Timeline {
+function createTimeline(now: number): Timeline {
   const heap: Event[] = []
   let count = 0
   const isBefore = (a: Event, b: Event) => a.time < b.time || (a.time === b.time && a.order < b.order)

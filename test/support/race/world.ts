@@ -45,11 +45,11 @@ export type KeptWake = WakeSeed & {
   due?: number
 }
 
-/** `written` is told after its number was taken. */
-export type Entry = { id: string; rev: number; shows: number; at: number; written: number }
+/** `before`: when the number before its own was taken, so that a gap there is at least as old. */
+export type Entry = { id: string; rev: number; shows: number; at: number; before: number }
 
 export type Inbox = {
-  counter: Cell<{ seq: number }>
+  counter: Cell<{ seq: number; before: number; taken: number }>
   places: Map<number, Cell<Entry>>
 }
 

@@ -1,0 +1,171 @@
+// A reader that follows the inbox's cursor misses nothing and sees nothing twice, whatever writers do between its reads: overtake each other, repeat themselves, die.
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { InboxEntry } from '../../shared/model.ts'
+import { appendEntry, readInbox } from '../../shared/store/inbox.ts'
+import { startTable, type TestTable } from '../support/table.ts'
+import { takeTurns, type Worker } from '../support/turns.ts'
+
+let here: TestTable
+let enter: (work: () => Promise<void>) => Promise<Worker>
+
+beforeAll(async () => {
+  here = await startTable()
+  enter = takeTurns(here.client)
+})
+
+afterAll(() => here.stop())
+
+const tenant = 't'
+const begin = Date.UTC(2026, 0, 1)
+/** Functions that append live no longer. */
+const functionMs = 30_000
+
+type Turn =
+  | { kind: 'write' | 'die'; who: number }
+  | { kind: 'read'; limit: number }
+  | { kind: 'pass'; milliseconds: number }
+  /** The answer to the next write is lost, so that the SDK repeats it. */
+  | { kind: 'lose'; operation: 'UpdateItem' | 'PutItem' }
+
+const who = fc.nat({ max: 3 })
+const turn: fc.Arbitrary<Turn> = fc.oneof(
+  { weight: 24, arbitrary: fc.record({ kind: fc.constant('write' as const), who }) },
+  {
+    weight: 10,
+    arbitrary: fc.record({ kind: fc.constant('read' as const), limit: fc.integer({ min: 1, max: 4 }) }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('die' as const), who }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('pass' as const),
+      milliseconds: fc.constantFrom(1000, 9000, 10_001, 15_000, 61_000),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('lose' as const),
+      operation: fc.constantFrom('UpdateItem' as const, 'PutItem' as const),
+    }),
+  },
+)
+
+type Writer = { worker: Worker; begun: number; todo: string[] }
+
+let clients = 0
+
+/** One client's inbox with its writers and one reader, and a clock that the test moves. */
+async function openInbox(work: string[][]) {
+  const client = `client-${++clients}`
+  let now = begin
+  let next = 0
+  const seen: InboxEntry[] = []
+  const numbers = new Map<string, number[]>()
+  const write = async (todo: string[]): Promise<Writer> => {
+    const left = [...todo]
+    const worker = await enter(async () => {
+      for (const id of todo) {
+        const seq = await appendEntry(here.table, tenant, client, entryOf(id), () => now)
+        numbers.set(id, [...(numbers.get(id) ?? []), seq])
+        left.shift()
+      }
+    })
+    return { worker, begun: now, todo: left }
+  }
+  const writers = await Promise.all(work.map(write))
+  const read = async (after: number, limit: number) =>
+    readInbox(here.table, tenant, client, { after, limit, now })
+  return {
+    numbers,
+    seen,
+    write: (at: number) => writers[at % writers.length]?.worker.step(),
+    /** A writer dies between two calls; whatever it had not finished is done again by another. */
+    die: async (at: number) => {
+      const writer = writers[at % writers.length]
+      if (writer === undefined || writer.worker.ended()) return
+      writers[at % writers.length] = await write([...writer.todo])
+    },
+    overdue: () =>
+      writers.flatMap(({ begun, worker }, at) => (begun + functionMs < now && !worker.ended() ? [at] : [])),
+    pass: (milliseconds: number) => {
+      now += milliseconds
+    },
+    read: async (limit: number) => {
+      const feed = await read(next, limit)
+      seen.push(...feed.entries)
+      expect(feed.next).toBeGreaterThanOrEqual(Math.max(next, ...feed.entries.map(({ seq }) => seq)))
+      next = feed.next
+    },
+    readAll: async () => (await read(0, 1000)).entries,
+    finish: async () => {
+      for (const { worker } of writers) while (!worker.ended()) await worker.step()
+    },
+  }
+}
+
+const entryOf = (id: string): Omit<InboxEntry, 'seq'> => ({
+  id,
+  type: 'task.completed',
+  agent: 'a',
+  taskId: id,
+  state: 'completed',
+  rev: 1,
+  at: begin,
+  subscription: 's',
+})
+
+let loss: { operation: string; after: number } | undefined
+
+/** Loses one answer at a time: two in a row would fail the call, which is a death of its own. */
+function lose(operation: string): void {
+  if (loss !== undefined && !here.calls.slice(loss.after).includes(loss.operation)) return
+  loss = { operation, after: here.calls.length }
+  here.plan(operation, 'fail_after')
+}
+
+type Inbox = Awaited<ReturnType<typeof openInbox>>
+
+async function take(inbox: Inbox, turn: Turn): Promise<void> {
+  switch (turn.kind) {
+    case 'write':
+      return inbox.write(turn.who)
+    case 'die':
+      return inbox.die(turn.who)
+    case 'read':
+      return inbox.read(turn.limit)
+    case 'lose':
+      return lose(turn.operation)
+    case 'pass':
+      inbox.pass(turn.milliseconds)
+      for (const at of inbox.overdue()) await inbox.die(at)
+  }
+}
+
+const work = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 2, maxLength: 4 })
+
+test('every entry is read once, in order, and none comes at or below a cursor that was given out', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      work,
+      fc.array(turn, { minLength: 20, maxLength: 60, size: 'max' }),
+      async (counts, turns) => {
+        const ids = counts.map((count, who) => Array.from({ length: count }, (_, at) => `${who}.${at}`))
+        const inbox = await openInbox(ids)
+        for (const turn of turns) await take(inbox, turn)
+        await inbox.finish()
+        inbox.pass(10_001)
+        // The last numbers may have been taken by the dead: only an entry behind them shows that.
+        for (let more = 0; more < 4; more++) await inbox.read(1000)
+        expect(inbox.seen.map(({ id }) => id).toSorted()).toEqual(ids.flat().toSorted())
+        expect(inbox.seen.map(({ seq }) => seq)).toEqual(
+          inbox.seen.map(({ seq }) => seq).toSorted((a, b) => a - b),
+        )
+        for (const { id, seq } of inbox.seen) expect(new Set(inbox.numbers.get(id))).toEqual(new Set([seq]))
+        expect(await inbox.readAll()).toEqual(inbox.seen)
+      },
+    ),
+    { numRuns: Number(process.env.INBOX_RUNS ?? 25) },
+  )
+})
