@@ -7,6 +7,8 @@ export default defineConfig({
     exclude: ['test/tools/**'],
     reporters: ['default', 'json'],
     outputFile: { json: 'coverage/tests.json' },
+    // Of two cores vitest would use one.
+    maxWorkers: 2,
     // Only a hang should end here: nothing is timed.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -60,6 +60,6 @@ const spread = (ratios: readonly number[]): string =>
 
 function verdict(broken: number, decisive: number): string {
   if (broken === 0) return '\nEvery budget is kept.'
-  if (decisive > 0) return `\n${decisive} of the budgets that decide are broken.`
-  return `\n${broken} ratios are above their budget; on a busy machine run it again, with --strict they decide.`
+  if (decisive > 0) return `\nBroken budgets that decide: ${decisive}.`
+  return `\nRatios above their budget: ${broken}. Run it again on a quieter machine; with --strict they decide.`
 }
