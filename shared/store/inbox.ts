@@ -11,8 +11,8 @@ const gapMs = 10_000
 /** After this no writer can be left: what is missing has expired, and is stepped over. */
 const overMs = 60_000
 
-/** `written` is told after the number was taken: a number below was taken before. */
-type Stored = { sk: string; written: number; id?: string; void?: boolean } & Partial<InboxEntry>
+/** `before`: when the number before its own was taken, and with it every number of a gap below. */
+type Stored = { sk: string; before: number; id?: string; void?: boolean } & Partial<InboxEntry>
 
 const ttlOf = (nowMs: number): number => Math.ceil(nowMs / 1000) + keptSeconds
 
@@ -42,14 +42,17 @@ export async function appendEntry(
   const twin = recent.items.find(item => item.id === entry.id)
   if (twin !== undefined) return readEntrySeq(twin.sk)
   for (;;) {
-    const counted = await update<{ seq: number }>(table, inboxKey(tenant, client), 'ADD #seq :one', {
-      one: 1,
-    })
-    const seq = counted.ok && counted.item ? counted.item.seq : 0
-    const written = now()
+    const taken = now()
+    const counted = await update<{ seq: number; before: number }>(
+      table,
+      inboxKey(tenant, client),
+      'SET #before = if_not_exists(#taken, :none), #taken = :taken ADD #seq :one',
+      { one: 1, none: 0, taken },
+    )
+    const { seq = 0, before = 0 } = (counted.ok && counted.item) || {}
     const placed = await put(
       table,
-      { ...inboxEntryKey(tenant, client, seq), ...entry, seq, written, ttl: ttlOf(written) },
+      { ...inboxEntryKey(tenant, client, seq), ...entry, seq, before, ttl: ttlOf(taken) },
       'attribute_not_exists(#sk)',
     )
     if (placed.ok) return seq
@@ -75,7 +78,7 @@ export async function readInbox(
   const feed: Feed = { entries: [], next: ask.after }
   for (const item of items) {
     const seq = readEntrySeq(item.sk)
-    const age = ask.now - item.written
+    const age = ask.now - item.before
     const closed =
       seq === feed.next + 1 ||
       age > overMs ||
@@ -103,7 +106,7 @@ async function closeGap(
       {
         ...inboxEntryKey(tenant, client, seq),
         void: true,
-        written: now,
+        before: now,
         ttl: ttlOf(now),
       },
       'attribute_not_exists(#sk)',

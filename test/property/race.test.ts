@@ -167,6 +167,12 @@ const needs: (Need & { name: string })[] = [
     setting: { odds: rough },
   },
   {
+    rule: 'gapsAge',
+    name: 'a gap that is taken for younger than it is hides the entry from who was just woken',
+    breaks: ['blind hint'],
+    setting: { odds: rough },
+  },
+  {
     rule: 'marks',
     name: 'a trailing look under a faster clock’s mark waits for itself',
     breaks: ['tardy'],
