@@ -55,6 +55,15 @@ export const isIn = (address: Address, ranges: readonly Range[]): boolean =>
     return bits === address.bits && value >> rest === address.value >> rest
   })
 
+/** Ranges that are read when first asked for: Node's first look at an IPv6 address costs 8 ms, and a cold start has better use for them. */
+function lazily(read: () => Range[]): () => Range[] {
+  let ranges: Range[] | undefined
+  return () => {
+    ranges ??= read()
+    return ranges
+  }
+}
+
 /** What is not the public Internet in IPv4 (IANA IPv4 Special-Purpose Address Registry, RFC 6890). */
 export const specialRanges4 = readRanges([
   '0.0.0.0/8', // this network; reaches the local machine on Linux
@@ -82,23 +91,25 @@ export const specialRanges4 = readRanges([
  * Global unicast is all of IPv6 that may be public (RFC 4291 section 2.4). Loopback, link-local, unique local,
  * site-local, multicast, IPv4-mapped and -compatible (`::/96`), NAT64 (`64:ff9b::/96`), discard and SRv6 lie outside.
  */
-const globalUnicast = readRanges(['2000::/3'])
+const globalUnicast = lazily(() => readRanges(['2000::/3']))
 
 /** What is not public inside global unicast (IANA IPv6 Special-Purpose Address Registry). */
-export const specialRanges6 = readRanges([
-  '2001::/23', // IETF protocol assignments: Teredo, benchmarks, AMT, ORCHID
-  '2001:db8::/32', // documentation, RFC 3849
-  '2002::/16', // 6to4: any IPv4 address is in there, RFC 3056
-  '2620:4f:8000::/48', // AS112
-  '3ffe::/16', // the 6bone, given back (RFC 3701)
-  '3fff::/20', // documentation, RFC 9637
-])
+export const specialRanges6 = lazily(() =>
+  readRanges([
+    '2001::/23', // IETF protocol assignments: Teredo, benchmarks, AMT, ORCHID
+    '2001:db8::/32', // documentation, RFC 3849
+    '2002::/16', // 6to4: any IPv4 address is in there, RFC 3056
+    '2620:4f:8000::/48', // AS112
+    '3ffe::/16', // the 6bone, given back (RFC 3701)
+    '3fff::/20', // documentation, RFC 9637
+  ]),
+)
 
 /** True for addresses of the public Internet. */
 export const isPublic = (address: Address): boolean =>
   address.bits === 32
     ? !isIn(address, specialRanges4)
-    : isIn(address, globalUnicast) && !isIn(address, specialRanges6)
+    : isIn(address, globalUnicast()) && !isIn(address, specialRanges6())
 
 /** Top-level names that mean a place near us: RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`, and habits. */
 const localSuffixes = [

@@ -12,9 +12,33 @@ const [name = '', path = ''] = process.argv.slice(2)
 const scene: Scene = JSON.parse(readFileSync(path, 'utf8'))
 Object.assign(process.env, scene.env)
 
+/** What a server makes of a push: the status, and perhaps the body, of its answer. */
+type Answer = { statusCode: number; body?: string }
+
+const serveHttp = (answer: (request: IncomingMessage, body: Buffer) => Promise<Answer>): Promise<number> => {
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { statusCode, body = '{"status":"accepted"}' } = await answer(request, Buffer.concat(chunks))
+    response.writeHead(statusCode, { 'content-type': 'application/json' }).end(body)
+  })
+  return listen(server, 0)
+}
+
 /** Each opens a port and gives its number. */
 const servers: Record<string, () => Promise<number>> = {
-  ours: async () => {
+  // As little between node:http and the door as it takes.
+  ours: () => {
+    const { handler } = ourDoor(scene)
+    const [like] = scene.pushes.RS256
+    if (like === undefined) throw new Error('There are no pushes')
+    return serveHttp(({ url = '', headers }, body) => {
+      const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+      return handler({ ...like, rawPath: url, headers: sent, body: body.toString('base64') })
+    })
+  },
+  // As `npm start` serves it: a Function URL in full.
+  ground: async () => {
     const { handler, now } = ourDoor(scene)
     const limit = { name: 'receive', timeoutSeconds: 5 }
     const { port } = await openUrl({ limit, port: 0, handler, now, onFailure: console.error })
@@ -24,11 +48,10 @@ const servers: Record<string, () => Promise<number>> = {
   bare: () => {
     const { clients, options } = floorParts(scene)
     const write = writer(clients, options)
-    const server = createServer(async (request, response) => {
-      await write({ key: request.url ?? '', ...readStatus(await textOf(request)) })
-      response.writeHead(202).end()
+    return serveHttp(async ({ url = '' }, body) => {
+      await write({ key: url, ...readStatus(body.toString()) })
+      return { statusCode: 202 }
     })
-    return listen(server, 0)
   },
   express: async () => {
     const { clients, options } = floorParts(scene)
@@ -37,15 +60,11 @@ const servers: Record<string, () => Promise<number>> = {
   },
 }
 
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
-
 const port = await servers[name]?.()
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send?.(user + system)
 })
+// The parent is gone.
+process.on('disconnect', () => process.exit())
 process.send?.(port)

@@ -12,7 +12,7 @@ import type { Kind, Scene } from './scene.ts'
 export type Call = (n: number) => Promise<unknown>
 export type Variant = (scene: Scene) => Call | Promise<Call>
 
-type Handler = (event: LambdaFunctionURLEvent) => Promise<{ statusCode: number }>
+type Handler = (event: LambdaFunctionURLEvent) => Promise<{ statusCode: number; body?: string }>
 
 /** Ten milliseconds between two pushes: what one instance takes at most, for it serves one at a time. */
 const paceMs = 10
