@@ -66,7 +66,7 @@ async function openInbox(work: string[][]) {
         begun.at = now
         const seq = await appendEntry(here.table, tenant, client, entryOf(id), () => now)
         numbers.set(id, [...(numbers.get(id) ?? []), seq])
-        todo.shift()
+        if (todo.length > 1) todo.shift()
       }
     })
     return { worker, begun, todo }
@@ -80,9 +80,9 @@ async function openInbox(work: string[][]) {
       after = next
     }
   })
-  /** A writer dies between two calls; whatever it had not finished another does again. */
+  /** A writer dies between two calls, or before it said that it was done: another begins again. */
   const die = async (writer: Writer): Promise<void> => {
-    if (!writer.worker.ended()) writers[writers.indexOf(writer)] = await write(writer.todo)
+    writers[writers.indexOf(writer)] = await write(writer.todo)
   }
   const at = (who: number): Writer | undefined => writers[who % writers.length]
   return {
@@ -99,7 +99,8 @@ async function openInbox(work: string[][]) {
     },
     pass: async (milliseconds: number) => {
       now += milliseconds
-      for (const writer of writers) if (writer.begun.at + functionMs < now) await die(writer)
+      for (const writer of writers)
+        if (writer.begun.at + functionMs < now && !writer.worker.ended()) await die(writer)
     },
     /** Everybody comes to an end, the reader last. */
     finish: async () => {
@@ -174,6 +175,62 @@ test('every entry is read once, in order, and none comes at or below a cursor th
         expect(await inbox.readAll()).toEqual(inbox.seen)
       },
     ),
-    { numRuns: Number(process.env.INBOX_RUNS ?? 25) },
+    { numRuns: Number(process.env.INBOX_RUNS ?? 60) },
   )
+})
+
+/** Two writers: one has taken the first number but not its place, the other stands behind it. */
+async function openGap(milliseconds: number) {
+  const inbox = await openInbox([['slow'], ['quick']])
+  for (let call = 0; call < 2; call++) await inbox.write(0)
+  for (let call = 0; call < 3; call++) await inbox.write(1)
+  await inbox.pass(milliseconds)
+  // This read began before the time passed.
+  await inbox.read(10)
+  return inbox
+}
+
+const told = ({ seen }: Inbox) => seen.map(({ id, seq }) => `${seq} ${id}`)
+
+test('a writer that comes after its place was closed takes another', async () => {
+  const inbox = await openGap(10_001)
+  for (let call = 0; call < 2; call++) await inbox.read(10)
+  await inbox.write(0)
+  await inbox.finish()
+  expect(told(inbox)).toEqual(['2 quick', '3 slow'])
+})
+
+test('a place that is taken while it is being closed is not stepped over', async () => {
+  const inbox = await openGap(10_001)
+  await inbox.read(10)
+  await inbox.write(0)
+  await inbox.read(10)
+  await inbox.finish()
+  expect(told(inbox)).toEqual(['1 slow', '2 quick'])
+})
+
+test('a gap that a writer may still fill is not closed, and hides what is behind it', async () => {
+  const inbox = await openGap(9000)
+  for (let call = 0; call < 3; call++) await inbox.read(10)
+  expect(told(inbox)).toEqual([])
+  await inbox.write(0)
+  await inbox.finish()
+  expect(told(inbox)).toEqual(['1 slow', '2 quick'])
+})
+
+test('what a dead writer did not place is appended again, what it placed is not', async () => {
+  const inbox = await openGap(10_001)
+  await inbox.die(0)
+  await inbox.die(1)
+  await inbox.finish()
+  expect(told(inbox)).toEqual(['2 quick', '3 slow'])
+})
+
+test('an entry that is appended again after a death is shown at once', async () => {
+  const inbox = await openInbox([['only']])
+  for (let call = 0; call < 2; call++) await inbox.write(0)
+  await inbox.pass(functionMs + 1)
+  for (let call = 0; call < 3; call++) await inbox.write(0)
+  for (let call = 0; call < 3; call++) await inbox.read(10)
+  expect(told(inbox)).toEqual(['2 only'])
 })

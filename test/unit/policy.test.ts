@@ -1,9 +1,9 @@
-// What policy decides, case by case: when a look is due, what changed, whom it concerns, how long to wait.
+// What policy decides, case by case: when a look is due, whom it concerns, how long to wait.
 import { describe, expect, test } from 'vitest'
-import { isInterrupted, isNews, type Task, type TaskState, taskStates } from '../../shared/a2a/task.ts'
+import { isInterrupted, isNews, type TaskState, taskStates } from '../../shared/a2a/task.ts'
 import type { Subscription, Watch } from '../../shared/model.ts'
 import {
-  compare,
+  covered,
   entryIdOf,
   floorMs,
   holdMs,
@@ -21,32 +21,7 @@ import {
   wants,
   windowMs,
 } from '../../shared/policy.ts'
-
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
-const now = Date.UTC(2026, 0, 1)
-
-const watchWith = (more: Partial<Watch> = {}): Watch => ({
-  key: 'w',
-  tenant: 't',
-  agent: 'a',
-  principal: 'agent',
-  taskId: 'task',
-  created: now - hour,
-  subs: ['s1'],
-  fresh: [],
-  ring: [],
-  rev: 1,
-  woken: 1,
-  changed: now - hour,
-  looked: now - hour,
-  lookAt: now - hour,
-  lease: 0,
-  again: 0,
-  holds: 0,
-  ...more,
-})
+import { hour, minute, now, second, watchWith } from '../support/watches.ts'
 
 describe('an agent is behind a push that named news it does not show', () => {
   test.each<[named: TaskState | undefined, known: TaskState | undefined, ahead: boolean]>([
@@ -115,6 +90,7 @@ describe('a look waits for the window to end, and for the look under way', () =>
     ['one is under way for long', { lookAt: now - 5 * second, lease: now + second }, windowMs],
     ['one died long ago', { lookAt: now - minute, lease: now - 1 }, 0],
     ['one ended a window ago', { lookAt: now - windowMs, lease: 0 }, 0],
+    ['one goes on since a window ago', { lookAt: now - windowMs, lease: now + minute }, windowMs],
     ['one started by a clock ahead of ours', { lookAt: now + 300 }, windowMs + 300],
   ])('%s', (_what, watch, wait) => {
     expect(waitMs(watchWith(watch), now)).toBe(wait)
@@ -140,141 +116,26 @@ describe('a push rides along on a look that is on its way', () => {
     expect(ridesAlong(watchWith({ again }), { at, state }, now)).toBe(rides)
   })
 
+  test.each<[what: string, at: number, own: boolean, stands: number]>([
+    ['for all that was pushed until a window before its mark', now - minute, true, now - windowMs],
+    ['for itself, if it came later', now - 1, true, now - 1],
+    ['for itself alone, if the mark is another’s', now - minute, false, now - minute],
+  ])('the message of a trailing look stands %s', (_what, at, own, stands) => {
+    const watch = watchWith({ again: now })
+    expect(covered(watch, { at, state: 'working' }, own)).toEqual({ at: stands, state: 'working' })
+  })
+
+  test('so whoever rides along on its mark is covered by what settles it', () => {
+    const watch = watchWith({ again: now, looked: now })
+    const rider = { at: now - windowMs, state: 'working' } as const
+    expect(ridesAlong(watch, rider, now)).toBe(true)
+    expect(isSettled(watch, covered(watch, { at: 0 }, true))).toBe(true)
+    expect(isSettled(watch, rider)).toBe(true)
+    expect(isSettled({ ...watch, looked: now - 1 }, covered(watch, { at: 0 }, true))).toBe(false)
+  })
+
   test.each(taskStates)('%s is put off no longer than it must if it is news, else a window more', state => {
     expect(trailingMs(300, { at: now, state })).toBe(isNews(state) ? 300 : 300 + windowMs)
-  })
-})
-
-type Raw = { state?: TaskState; message?: unknown; timestamp?: string; artifacts?: unknown; more?: object }
-
-const taskWith = ({ state = 'working', message, timestamp, artifacts, more }: Raw = {}): Task => ({
-  id: 'task',
-  state,
-  ...(timestamp !== undefined && { timestamp }),
-  raw: {
-    id: 'task',
-    status: {
-      state,
-      ...(message !== undefined && { message }),
-      ...(timestamp !== undefined && { timestamp }),
-    },
-    ...(artifacts !== undefined && { artifacts }),
-    ...more,
-  },
-})
-
-/** The watch after these answers, each taken over as a look does. */
-const havingSeen = (...answers: Raw[]): Watch => {
-  let watch = watchWith()
-  for (const raw of answers) {
-    const { change, digest, ring } = compare(watch, taskWith(raw), now)
-    if (change === 'new') watch = watchWith({ ...watch, state: raw.state ?? 'working', digest, ring })
-  }
-  return watch
-}
-
-const changeAfter = (known: Raw[], answer: Raw, more: Partial<Watch> = {}): string =>
-  compare({ ...havingSeen(...known), ...more }, taskWith(answer), now).change
-
-describe('a change is what a client could see', () => {
-  const message = { messageId: 'm1', parts: [{ text: 'Which one?' }] }
-  const artifacts = [{ artifactId: 'a1', parts: [{ text: 'one' }] }]
-
-  test.each<[what: string, known: Raw, answer: Raw, change: string]>([
-    ['the same again', {}, {}, 'none'],
-    ['another state', {}, { state: 'completed' }, 'new'],
-    ['another message', { message }, { message: { ...message, messageId: 'm2' } }, 'new'],
-    ['a message where none was', {}, { message }, 'new'],
-    ['another artifact', { artifacts }, { artifacts: [...artifacts, { artifactId: 'a2' }] }, 'new'],
-    ['artifacts in another order', { artifacts: [1, 2] }, { artifacts: [2, 1] }, 'new'],
-    [
-      'the same with its keys in another order',
-      { message: { a: 1, b: { c: 2, d: [3] } } },
-      { message: { b: { d: [3], c: 2 }, a: 1 } },
-      'none',
-    ],
-    ['only a time that moved', { timestamp: 'T1' }, { timestamp: 'T2' }, 'none'],
-    ['only history and metadata', {}, { more: { history: [1], metadata: { x: 1 } } }, 'none'],
-    [
-      'a new question without a message, by its time',
-      { state: 'input-required', timestamp: 'T1' },
-      { state: 'input-required', timestamp: 'T2' },
-      'new',
-    ],
-    [
-      'the same question, by its message',
-      { state: 'input-required', message, timestamp: 'T1' },
-      { state: 'input-required', message, timestamp: 'T2' },
-      'none',
-    ],
-    ['null where nothing was', {}, { more: { artifacts: null } }, 'none'],
-  ])('%s: %3$s', (_what, known, answer, change) => {
-    expect(changeAfter([known], answer)).toBe(change)
-  })
-
-  test.each(taskStates)('a first answer is new: %s', state => {
-    expect(compare(watchWith({ rev: 0 }), taskWith({ state }), now).change).toBe('new')
-  })
-
-  test.each(taskStates.filter(state => state !== 'failed'))('what ended stays so: failed, then %s', state => {
-    const ended = havingSeen({ state: 'failed' })
-    expect(compare(ended, taskWith({ state }), now)).toEqual({
-      change: 'none',
-      digest: ended.digest,
-      ring: ended.ring,
-    })
-  })
-
-  test('texts of differing parts never make one digest', () => {
-    const digests = [
-      taskWith({ message: 'a', artifacts: 'b' }),
-      taskWith({ message: 'ab' }),
-      taskWith({ artifacts: 'ab' }),
-      taskWith({ message: ['a', 'b'] }),
-      taskWith({ message: { a: 'b' } }),
-    ].map(task => compare(watchWith(), task, now).digest)
-    expect(new Set(digests).size).toBe(digests.length)
-  })
-})
-
-describe('an answer that was seen and left is a replica’s', () => {
-  const working: Raw = { state: 'working' }
-  const asks: Raw = { state: 'input-required', message: { messageId: 'm1' } }
-
-  test('for a minute from the first such answer, then it is new', () => {
-    expect(changeAfter([working, asks], working)).toBe('back')
-    expect(changeAfter([working, asks], working, { backSince: now - minute + 1 })).toBe('back')
-    expect(changeAfter([working, asks], working, { backSince: now - minute })).toBe('new')
-  })
-
-  test('it changes neither digest nor ring', () => {
-    const watch = havingSeen(working, asks)
-    const { ring } = compare(watch, taskWith(working), now)
-    expect(ring).toEqual(watch.ring)
-  })
-
-  test('unless the agent dates it anew', () => {
-    const at = (timestamp: string): Raw => ({ ...working, timestamp })
-    const known = [at('2026-01-01T00:00:01Z'), { ...asks, timestamp: '2026-01-01T00:00:02Z' }]
-    expect(changeAfter(known, at('2026-01-01T00:00:01Z'))).toBe('back')
-    expect(changeAfter(known, at('2026-01-01T00:00:03Z'))).toBe('new')
-  })
-
-  test('an end is never one', () => {
-    expect(changeAfter([working, asks], { state: 'completed' })).toBe('new')
-  })
-
-  test('the last four are remembered, each once', () => {
-    const steps = [1, 2, 3, 4, 5].map(step => ({ message: step }))
-    expect(havingSeen(...steps).ring).toHaveLength(4)
-    expect(changeAfter(steps, { message: 2 })).toBe('back')
-    expect(changeAfter(steps, { message: 1 })).toBe('new')
-    const returned = compare(
-      { ...havingSeen(...steps), backSince: now - minute },
-      taskWith({ message: 2 }),
-      now,
-    )
-    expect(new Set(returned.ring).size).toBe(4)
   })
 })
 

@@ -79,20 +79,22 @@ export const dropWatch = (world: World, start: number): Work<Written<Kept>> =>
     () => undefined,
   )
 
+let holders = 0
+
 export function* leaseWatch(
   world: World,
   seen: Kept,
   at: { now: number; start: number; until: number },
 ): Work<Kept | undefined> {
-  const leased = yield* updateWatch(
+  holders += 1
+  const holder = holders
+  const { ok, item } = yield* updateWatch(
     world,
     item => item.lookAt === seen.lookAt && (item.lease < at.now || !world.rules.fence),
-    item => ({ ...item, lookAt: at.start, lease: at.until }),
+    item => ({ ...item, lookAt: at.start, lease: at.until, holder }),
   )
-  const { item } = leased
-  // Our own first attempt went through, and somebody wrote something else before the second.
-  const ours = leased.ok || (item?.lookAt === at.start && item.lease === at.until)
-  return ours ? item : undefined
+  // Our own first attempt may have gone through, and somebody written something else before the second.
+  return ok || item?.holder === holder ? item : undefined
 }
 
 /** What a look saves. Fields left out stay as they are, but `backSince` goes. */

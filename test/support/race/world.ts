@@ -7,7 +7,7 @@ import type { Story } from './story.ts'
 import type { Queue } from './timeline.ts'
 
 /** The watch, and which state of the story it shows: the model's own note, which no decision reads. */
-export type Kept = Watch & { shows: number }
+export type Kept = Watch & { shows: number; holder?: number }
 
 export type Pending = {
   key: string
