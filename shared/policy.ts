@@ -95,7 +95,9 @@ export function compare(
   if (isTerminal(watch.state) || digest === watch.digest)
     return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring }
   const lagging = watch.backSince === undefined || now - watch.backSince < replicaMs
-  if (lagging && (watch.ring.includes(exact) || isBefore(task.timestamp, watch.stamp)))
+  // An end can be no older answer than a state that goes on, whatever the clocks of the agent's hosts say.
+  const ended = isTerminal(task.state)
+  if (!ended && lagging && (watch.ring.includes(exact) || isBefore(task.timestamp, watch.stamp)))
     return { change: 'back', digest, ring: watch.ring }
   return { change: 'new', digest, ring: [...watch.ring.filter(one => one !== exact), exact].slice(-ringSize) }
 }

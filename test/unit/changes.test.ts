@@ -144,6 +144,8 @@ describe('an answer that was seen and left is a replica’s', () => {
 
   test('an end is never one', () => {
     expect(changeAfter([working, asks], { state: 'completed' })).toBe('new')
+    const earlier: Raw = { state: 'completed', timestamp: '2026-06-15T12:00:00.000Z' }
+    expect(changeAfter([working], earlier, { stamp: '2026-06-15T12:00:01.400Z' })).toBe('new')
   })
 
   test('the last four are remembered, each once', () => {
