@@ -9,6 +9,8 @@ export default defineConfig({
     outputFile: { json: 'coverage/tests.json' },
     // Of two cores vitest would use one.
     maxWorkers: 2,
+    // A worker for each file would load the same modules eighty times; tests make their own worlds and share no state.
+    isolate: false,
     // Only a hang should end here: nothing is timed.
     testTimeout: 120_000,
     hookTimeout: 120_000,

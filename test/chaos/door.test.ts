@@ -1,12 +1,12 @@
 // The crash matrix of the receive door in short: what `npm run chaos:door` plays at every await, here at the two writes.
 import { expect, test } from 'vitest'
-import { type Cell, short, writes } from '../chaos/door/cells.ts'
-import { isBad, judge } from '../chaos/door/judge.ts'
-import { playMatrix } from '../chaos/door/matrix.ts'
-import { naive } from '../chaos/door/naive.ts'
-import { here } from '../chaos/door/players.ts'
-import { lineOf } from '../chaos/door/print.ts'
-import type { Seen } from '../chaos/door/round.ts'
+import { type Cell, short, writes } from './door/cells.ts'
+import { isBad, judge } from './door/judge.ts'
+import { playMatrix } from './door/matrix.ts'
+import { naive } from './door/naive.ts'
+import { here } from './door/players.ts'
+import { lineOf } from './door/print.ts'
+import type { Seen } from './door/round.ts'
 
 test('wherever receive fails or is killed, no push is lost, doubled, or answered 2xx without a record or a message', async () => {
   const { verdicts, dead } = await playMatrix([here], short())
