@@ -1,4 +1,5 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
+import type { Looked } from '../shared/asking.ts'
 import { createKeySets, type KeySets } from '../shared/keysets.ts'
 import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
@@ -12,7 +13,8 @@ import { getNotice, settleNotice } from '../shared/store/notices.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
 import { getWatch, openWatch } from '../shared/store/watches.ts'
 import { settleSubscription } from '../shared/sweep.ts'
-import { type Looked, lookAt, putOff } from '../shared/watching.ts'
+import { putOff } from '../shared/timing.ts'
+import { lookAt } from '../shared/watching.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
 
 export const door = (relay: Relay): QueueHandler => {

@@ -1,4 +1,4 @@
-// One look, step for step as shared/watching.ts and shared/publish.ts make it, deciding by shared/policy.ts.
+// One look, step for step as shared/watching.ts, shared/saving.ts and shared/publish.ts make it, deciding by shared/policy.ts.
 import { isNews, isTerminal, type Task, type TaskState } from '../../../shared/a2a/task.ts'
 import type { Subscription } from '../../../shared/model.ts'
 import {

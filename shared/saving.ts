@@ -1,0 +1,73 @@
+// What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
+import { isNews, isTerminal, type Task } from './a2a/task.ts'
+import { type Ask, idsOf, type Looked } from './asking.ts'
+import type { Agent, Watch } from './model.ts'
+import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
+import { type Audience, concerns, publish } from './publish.ts'
+import type { Relay } from './relay.ts'
+import { putSnapshot } from './store/snapshots.ts'
+import { publishedWatch, saveLook } from './store/watches.ts'
+import { nextTimer, pollAgain } from './timing.ts'
+
+/** Saves an answer; what somebody is to hear of is told in the same go. */
+export async function save(
+  relay: Relay,
+  watch: Watch,
+  agent: Agent,
+  audience: Audience,
+  task: Task,
+  bytes: number,
+  ask: Ask,
+): Promise<Looked> {
+  const now = relay.now()
+  const { change, digest, ring } = compare(watch, task, now)
+  const isNew = change === 'new'
+  const rev = isNew ? watch.rev + 1 : watch.rev
+  // What is known stays: an ended task is not unended by a replica.
+  const state = isNew ? task.state : watch.state
+  const told = isNew && concerns(audience, task.state)
+  if (told || (isNew && isNews(task.state))) {
+    const body = JSON.stringify(task.raw)
+    await putSnapshot(relay.table, watch.key, { body, bytes, start: watch.lookAt, rev })
+    relay.log({ step: 'snapshot.saved', ...idsOf(watch), rev, bytes })
+  }
+  const changed = isNew ? now : watch.changed
+  const publishes = told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch)
+  // A step back is looked at again once it can no longer be a replica's.
+  const due = nextTimer(watch, agent, now, change === 'back' ? now : changed, ask.fired === true)
+  const saved = await saveLook(relay.table, watch, {
+    ...(state !== undefined && { state }),
+    digest: isNew ? digest : (watch.digest ?? digest),
+    ring,
+    rev,
+    changed,
+    woken: publishes ? watch.woken : rev,
+    looked: watch.lookAt,
+    lease: publishes ? watch.lease : 0,
+    ...(task.contextId !== undefined && { contextId: task.contextId }),
+    ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
+    ...(change === 'back' && { backSince: watch.backSince ?? now }),
+    ...(due !== undefined && { due }),
+  })
+  if (saved === undefined) return { kind: 'waits', ms: windowMs }
+  relay.log({ step: 'watch.saved', ...idsOf(saved), rev, change })
+  if (publishes) await tell(relay, saved, audience)
+  if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
+  return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
+    ? { kind: 'ahead' }
+    : { kind: 'shown' }
+}
+
+/**
+ * Publishes, then marks it; an ended task that everybody knows of loses its timer in that same write. Who joined after
+ * the audience was read was not told, and does not count as told.
+ */
+export async function tell(relay: Relay, watch: Watch, audience: Audience): Promise<void> {
+  await publish(relay, watch, audience)
+  const heard = new Set(audience.live.map(({ ref }) => ref))
+  await publishedWatch(relay.table, watch, {
+    told: watch.fresh.filter(ref => heard.has(ref)),
+    over: isTerminal(watch.state),
+    now: relay.now(),
+  })
+}
