@@ -131,7 +131,8 @@ async function record(
   recorded: Recorded,
 ): Promise<Handled> {
   const mine = await recordWake(relay.table, message.subject, message.id, wake, recorded)
-  relay.log({ step: 'wake.recorded', ...idsOf(wake), status: recorded.status, tries: recorded.tries })
+  const { status, tries, attempt } = recorded
+  relay.log({ step: 'wake.recorded', ...idsOf(wake), status, tries, verdict: attempt?.verdict })
   if (!mine || recorded.next === undefined || recorded.parked === true) return 'done'
   const { subject, id } = message
   const group = targetGroup(wake.tenant, wake.target)

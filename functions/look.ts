@@ -144,6 +144,7 @@ async function later(
 async function settle(relay: Relay, message: NoticeMessage, outcome: string): Promise<Handled> {
   if (message.notice !== undefined && message.timer === true)
     await settleNotice(relay.table, message.notice, outcome)
-  relay.log({ step: 'notice.settled', sub: message.sub, task: message.taskId, outcome })
+  const level = outcome === 'shown' ? 'debug' : 'info'
+  relay.log({ step: 'notice.settled', level, sub: message.sub, task: message.taskId, outcome })
   return 'done'
 }

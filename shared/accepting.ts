@@ -35,7 +35,7 @@ export async function accept(
   const { taskId, state } = push
   const key = proof.replay
   const group = agentGroup(sub.tenant, sub.agent)
-  const named = { ...idsOf(known), task: taskId, notice: key }
+  const named = { ...idsOf(known), task: taskId, notice: key, state, by: proof.by, digest: proof.digest }
   // A timer costs writes: only where the loss would hurt and nothing else would notice.
   const timer = isNews(state) || sub.taskId === undefined
   const body = { sub: sub.ref, taskId, at: now, ...(state !== undefined && { state }) }
@@ -44,7 +44,7 @@ export async function accept(
     const notice = { ...body, key, group, seenUntil: proof.seenUntil }
     const isNew = await acceptNotice(relay.table, notice, timer ? now + noticeTimerMs : undefined)
     if (!isNew) return 'duplicate'
-    relay.log({ step: 'notice.stored', ...named, state, by: proof.by, digest: proof.digest })
+    relay.log({ step: 'notice.stored', ...named })
   } catch (error) {
     stored = false
     relay.log({ step: 'notice.not_stored', level: 'error', ...named, error })

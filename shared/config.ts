@@ -42,7 +42,10 @@ export const settings = {
   },
   ALLOW_PORTS: { fallback: '443', says: 'Ports that may be called, commas between; `*` for all' },
   DUE_SHARDS: { fallback: '64', says: 'Shards of the timer index' },
-  LOG_LEVEL: { fallback: 'info', says: '`debug`, `info` or `error`' },
+  LOG_LEVEL: {
+    fallback: 'info',
+    says: '`debug` (each step), `info` (a line for each push, look with news and wake) or `error`',
+  },
 } as const satisfies Record<string, { fallback?: string; says: string }>
 
 type SettingName = keyof typeof settings

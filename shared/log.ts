@@ -8,6 +8,20 @@ export type Log = (step: Step) => void
 const rank = { debug: 0, info: 1, error: 2 } as const
 
 /**
+ * Steps on the way to one that says the same and more: `notice.queued`, `watch.saved`, `wake.recorded`. Log bytes are a
+ * push's dearest part after its writes, so that one line each has to do.
+ */
+const details: ReadonlySet<string> = new Set([
+  'notice.stored',
+  'task.looked',
+  'snapshot.saved',
+  'watch.published',
+  'inbox.appended',
+  'wake.queued',
+  'wake.sent',
+])
+
+/**
  * Makes a log for one door.
  * @param write takes a finished line without its newline
  */
@@ -17,7 +31,7 @@ export function createLog(
   now: () => number,
   write: (line: string) => void,
 ): Log {
-  return ({ step, level: of = 'info', ...facts }) => {
+  return ({ step, level: of = details.has(step) ? 'debug' : 'info', ...facts }) => {
     if (rank[of] < rank[level]) return
     write(JSON.stringify({ at: new Date(now()).toISOString(), level: of, door, step, ...facts }, plain))
   }

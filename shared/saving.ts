@@ -50,7 +50,8 @@ export async function save(
     ...(due !== undefined && { due }),
   })
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
-  relay.log({ step: 'watch.saved', ...idsOf(saved), rev, change })
+  const level = change === 'none' ? 'debug' : 'info'
+  relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
   if (publishes) await tell(relay, saved, audience)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)

@@ -36,4 +36,6 @@ export const settingsFor = (places: Places, secrets: Secrets, net: NetRules): Re
   ALLOW_ADDRESSES: net.allowAddresses.join(','),
   ALLOW_PORTS: net.allowPorts === '*' ? '*' : net.allowPorts.join(','),
   DUE_SHARDS: '8',
+  // Whoever runs it on a laptop wants to see each step; on AWS the details cost more than they tell.
+  LOG_LEVEL: 'debug',
 })

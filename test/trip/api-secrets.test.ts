@@ -45,7 +45,6 @@ beforeAll(async () => {
     }),
   }))
   api = await startApi({
-    env: { LOG_LEVEL: 'debug' },
     faults: call => plan(call),
     onCall: ({ operation, body }) => {
       if (operation === 'SendMessage') messages.push(JSON.stringify(body))

@@ -98,6 +98,17 @@ describe.each<Pick<Variant, 'version' | 'binding'>>([
   )
 })
 
+test('one line is logged of a push, of a look that shows something new, and of a wake, unless more is asked for', async () => {
+  const { taskId } = await beginBound({}, 'token')
+  await trip.settle()
+  trip.local.advance(1000)
+  const before = trip.steps.length
+  await agents.plain.setState(taskId, 'completed')
+  await trip.settle()
+  const logged = trip.steps.slice(before).filter(({ task, level }) => task === taskId && level === 'info')
+  expect(logged.map(({ step }) => step)).toEqual(['notice.queued', 'watch.saved', 'wake.recorded'])
+})
+
 /** Woken once, with what GetTask says, by a push that was proven as expected; the inbox says the same. */
 async function expectWoken(played: Played | undefined, proof: Proof): Promise<void> {
   if (played === undefined) throw new Error('It was not played')
