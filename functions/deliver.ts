@@ -1,19 +1,18 @@
 // The door of the deliver queue: leases a wake, sends it by its target's channel, records the attempt, and acts on the verdict.
 import { eventType } from '../shared/a2a/task.ts'
 import { type Outcome, retryAfterMs } from '../shared/channels/channel.ts'
-import { sendWebhook } from '../shared/channels/webhook.ts'
 import { DeliverMessage } from '../shared/messages.ts'
-import type { Subscription, Target, Wake, Watch } from '../shared/model.ts'
+import type { Wake, Watch } from '../shared/model.ts'
 import { writeWakeId } from '../shared/names.ts'
-import { leaseMs, wants } from '../shared/policy.ts'
+import { isSuperseded, leaseMs } from '../shared/policy.ts'
 import { longestDelayMs, sendDeliver } from '../shared/queue.ts'
 import type { Relay } from '../shared/relay.ts'
+import { sendWake } from '../shared/sending.ts'
 import { targetGroup } from '../shared/store/keys.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
 import { disableTarget, getTarget } from '../shared/store/targets.ts'
-import { leaseWake, type Outcome as Recorded, recordWake } from '../shared/store/wakes.ts'
+import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
 import { getWatch } from '../shared/store/watches.ts'
-import { openSecrets } from '../shared/targets.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
 
 export const door = (relay: Relay): QueueHandler =>
@@ -67,45 +66,23 @@ const groupOf = (tenant: string, message: DeliverMessage): string =>
   message.of === undefined ? message.subject : targetGroup(tenant, message.of.target)
 
 async function attempt(relay: Relay, watch: Watch, message: DeliverMessage, wake: Wake): Promise<Handled> {
-  const end = (recorded: Recorded): Promise<Handled> => record(relay, message, wake, recorded)
-  const sub = await getSubscription(relay.table, wake.sub)
-  if (!isLive(sub, relay.now())) return end({ status: 'dropped', tries: wake.tries })
-  if (isSuperseded(watch, sub, wake)) return end({ status: 'superseded', tries: wake.tries })
+  const end = (standing: Standing): Promise<Handled> => record(relay, message, wake, standing)
   const target = await getTarget(relay.table, wake.tenant, wake.target)
-  if (target === undefined || target.status === 'disabled')
-    return end({ status: 'dropped', tries: wake.tries })
+  // Read last: deletion means that no wake is sent from then on.
+  const sub = await getSubscription(relay.table, wake.sub)
+  if (!isLive(sub, relay.now())) return end({ status: 'dropped' })
+  if (isSuperseded(watch, sub, wake.rev)) return end({ status: 'superseded' })
+  if (target === undefined || target.status === 'disabled') return end({ status: 'dropped' })
   const begun = relay.now()
-  const outcome = await send(relay, target, wake)
+  const outcome = await sendWake(relay, target, wake)
   relay.log({ step: 'wake.sent', ...idsOf(wake), verdict: outcome.kind, status: outcome.status })
   if (outcome.kind === 'disable')
     await disableTarget(relay.table, target.tenant, target.target, target.generation, outcome.reason)
-  return end(settle(relay, wake, outcome, begun))
+  return end(standingAfter(relay, wake, outcome, begun))
 }
 
-/** True when a newer revision, which this subscription wants too, was published: it tells all that this one would. */
-const isSuperseded = (watch: Watch, sub: Subscription, wake: Wake): boolean =>
-  watch.rev > wake.rev && watch.woken === watch.rev && watch.state !== undefined && wants(sub, watch.state)
-
-async function send(relay: Relay, target: Target, wake: Wake): Promise<Outcome> {
-  const { tenant, agent, taskId, contextId, state, rev, seq, type, at } = wake
-  return sendWebhook({
-    net: relay.net,
-    url: target.url,
-    secrets: await openSecrets(relay, target),
-    id: wake.id,
-    // The same bytes at every attempt: a receiver may compare them.
-    body: JSON.stringify({
-      type,
-      timestamp: new Date(at).toISOString(),
-      data: { tenant, target: target.target, wakeId: wake.id, seq, agent, taskId, contextId, state, rev },
-    }),
-    nowMs: relay.now(),
-  })
-}
-
-/** Turns an attempt's outcome into what is recorded of the wake. */
-function settle(relay: Relay, wake: Wake, outcome: Outcome, begun: number): Recorded {
-  const tries = wake.tries + 1
+/** What a wake is after an attempt came to this. */
+function standingAfter(relay: Relay, wake: Wake, outcome: Outcome, begun: number): Standing {
   const attempt = {
     at: begun,
     verdict: outcome.kind,
@@ -114,13 +91,14 @@ function settle(relay: Relay, wake: Wake, outcome: Outcome, begun: number): Reco
     milliseconds: relay.now() - begun,
     ...(outcome.answer !== undefined && { answer: outcome.answer }),
   }
-  if (outcome.kind === 'delivered') return { status: 'delivered', attempt, tries }
-  if (outcome.kind !== 'retry' && outcome.kind !== 'config') return { status: 'failed', attempt, tries }
+  const made = { attempt, tries: wake.tries + 1 }
+  if (outcome.kind === 'delivered') return { status: 'delivered', ...made }
+  if (outcome.kind !== 'retry' && outcome.kind !== 'config') return { status: 'failed', ...made }
   const share = (relay.random(1)[0] ?? 0) / 256
   const wish = outcome.kind === 'retry' ? outcome.afterMs : undefined
-  const after = retryAfterMs(tries, share, wish)
-  if (after === undefined) return { status: 'failed', attempt, tries }
-  return { status: 'pending', attempt, tries, next: relay.now() + after, parked: after > longestDelayMs }
+  const after = retryAfterMs(made.tries, share, wish)
+  if (after === undefined) return { status: 'failed', ...made }
+  return { status: 'pending', ...made, next: relay.now() + after, parked: after > longestDelayMs }
 }
 
 /** Records first, queues second: a crash between leaves the message, which then finds the record's own time. */
@@ -128,15 +106,15 @@ async function record(
   relay: Relay,
   message: DeliverMessage,
   wake: Wake,
-  recorded: Recorded,
+  standing: Standing,
 ): Promise<Handled> {
-  const mine = await recordWake(relay.table, message.subject, message.id, wake, recorded)
-  const { status, tries, attempt } = recorded
+  const mine = await recordWake(relay.table, message.subject, message.id, wake, standing)
+  const { status, tries = wake.tries, attempt, next, parked } = standing
   relay.log({ step: 'wake.recorded', ...idsOf(wake), status, tries, verdict: attempt?.verdict })
-  if (!mine || recorded.next === undefined || recorded.parked === true) return 'done'
+  if (!mine || next === undefined || parked === true) return 'done'
   const { subject, id } = message
   const group = targetGroup(wake.tenant, wake.target)
-  await sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject, id }, recorded.next - relay.now())
+  await sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject, id }, next - relay.now())
   return 'done'
 }
 

@@ -112,6 +112,13 @@ function isBefore(one: string | undefined, other: string | undefined): boolean {
 export const wants = (sub: Subscription, state: TaskState): boolean => sub.states.includes(state)
 
 /**
+ * True when a wake of this revision need not be sent any more: a newer one, which its subscription wants too, was
+ * published, and tells all that this one would.
+ */
+export const isSuperseded = (watch: Watch, sub: Subscription, rev: number): boolean =>
+  watch.rev > rev && watch.woken === watch.rev && watch.state !== undefined && wants(sub, watch.state)
+
+/**
  * When to look next at a task that owes us news, though no push came: after half the silence.
  * @param silence ms since its last change
  * @param mostSeconds longest wait, the agent's `floorSeconds`

@@ -57,27 +57,28 @@ export async function leaseWake(
   return { kind: 'early', next: old.next ?? at.now }
 }
 
-/** What an attempt came to; with `parked` the table alone wakes it again, else the queue's own delay comes first. */
-export type Outcome = {
+/** What a wake is when its lease ends; with `parked` the table alone wakes it again, else the queue's own delay comes first. */
+export type Standing = {
   status: WakeStatus
+  /** The attempt that was made, if one was, and how many there were then. */
   attempt?: Attempt
-  tries: number
+  tries?: number
   next?: number
   parked?: boolean
 }
 
-/** Records an attempt under its lease; false when the lease was lost. */
+/** Records what a wake is now, under its lease; false when the lease was lost. */
 export async function recordWake(
   table: Table,
   subject: string,
   id: string,
   wake: Wake,
-  outcome: Outcome,
+  standing: Standing,
 ): Promise<boolean> {
   const key = wakeKey(subject, id)
-  const attempts = [...wake.attempts, ...(outcome.attempt ? [outcome.attempt] : [])].slice(-attemptsKept)
-  const timer = timerOf(key.pk, wake, outcome, table.shards)
-  const kept = { ...outcome, ...timer, attempts, lease: 0 }
+  const attempts = [...wake.attempts, ...(standing.attempt ? [standing.attempt] : [])].slice(-attemptsKept)
+  const timer = timerOf(key.pk, wake, standing, table.shards)
+  const kept = { tries: wake.tries, ...standing, ...timer, attempts, lease: 0 }
   const set = ['status', 'attempts', 'tries', 'lease', 'next', 'slot', 'due', 'holds'] as const
   const [present, gone] = [set.filter(name => name in kept), set.filter(name => !(name in kept))]
   const { ok } = await update<Wake>(
@@ -103,12 +104,12 @@ const backstopMs = 5 * 60 * 1000
 function timerOf(
   pk: string,
   wake: Wake,
-  outcome: Outcome,
+  standing: Standing,
   shards: number,
 ): { slot?: string; due?: number; holds?: number } {
-  if (outcome.next !== undefined)
-    return { slot: slotOf(pk, shards), due: outcome.next + (outcome.parked ? 0 : backstopMs), holds: 0 }
-  if (outcome.status === 'failed') return { slot: failedSlot(wake.tenant), due: wake.at }
+  if (standing.next !== undefined)
+    return { slot: slotOf(pk, shards), due: standing.next + (standing.parked ? 0 : backstopMs), holds: 0 }
+  if (standing.status === 'failed') return { slot: failedSlot(wake.tenant), due: wake.at }
   return {}
 }
 

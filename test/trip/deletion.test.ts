@@ -70,6 +70,19 @@ test('a wake that was queued but not sent yet is not sent', async () => {
   await expectSilence(begun)
 })
 
+test('a wake whose target was read already is not sent: whether the subscription lives is asked last', async () => {
+  const begun = await beginAtTarget()
+  const reading = trip.hold(
+    ({ who, operation, body }) =>
+      who === 'deliver' && operation === 'GetItem' && JSON.stringify(body.Key).includes('"G#'),
+  )
+  await scene.agent.setState(begun.taskId, 'completed')
+  await reading.held
+  await remove(begun)
+  reading.release()
+  await expectSilence(begun)
+})
+
 test('a wake that waits to be retried is not sent again', async () => {
   const begun = await beginAtTarget()
   begun.client.answer({ status: 500 })

@@ -10,6 +10,7 @@ import {
   isAhead,
   isOver,
   isSettled,
+  isSuperseded,
   isUnpublished,
   pollMs,
   ridesAlong,
@@ -139,19 +140,32 @@ describe('a push rides along on a look that is on its way', () => {
   })
 })
 
+/** A subscription to questions only. */
+const asking: Subscription = {
+  ref: 's',
+  ...{ hook: '', tenant: 't', id: 's', agent: 'a', principal: 'agent', scope: 'task', generation: 1 },
+  states: ['input-required', 'auth-required'],
+  targets: [],
+  status: 'active',
+  registration: { status: 'handed_out' },
+  asked: '',
+  createdAt: now,
+  expiresAt: now + hour,
+}
+
 test.each(taskStates)('a subscription to questions hears of %s only if it is one', state => {
-  const sub: Subscription = {
-    ref: 's',
-    ...{ hook: '', tenant: 't', id: 's', agent: 'a', principal: 'agent', scope: 'task', generation: 1 },
-    states: ['input-required', 'auth-required'],
-    targets: [],
-    status: 'active',
-    registration: { status: 'handed_out' },
-    asked: '',
-    createdAt: now,
-    expiresAt: now + hour,
-  }
-  expect(wants(sub, state)).toBe(isInterrupted(state))
+  expect(wants(asking, state)).toBe(isInterrupted(state))
+})
+
+describe('a wake of revision 2 is superseded', () => {
+  test.each<[what: string, watch: Partial<Watch>, superseded: boolean]>([
+    ['by a newer one that was published', { rev: 3, woken: 3, state: 'auth-required' }, true],
+    ['not by one that was not published yet', { rev: 3, woken: 2, state: 'auth-required' }, false],
+    ['not by one that its subscription does not want', { rev: 3, woken: 3, state: 'completed' }, false],
+    ['not by itself', { rev: 2, woken: 2, state: 'input-required' }, false],
+  ])('%s', (_what, watch, superseded) => {
+    expect(isSuperseded(watchWith(watch), asking, 2)).toBe(superseded)
+  })
 })
 
 describe('waits', () => {

@@ -1,0 +1,23 @@
+// Sends one wake to its target: what is said, and with which secrets it is signed. Keeps nothing and decides nothing.
+import type { Outcome } from './channels/channel.ts'
+import { sendWebhook } from './channels/webhook.ts'
+import type { Target, Wake } from './model.ts'
+import type { Relay } from './relay.ts'
+import { openSecrets } from './targets.ts'
+
+/** Sends a wake once, the same bytes at every attempt: a receiver may compare them. Never throws for what the target does. */
+export async function sendWake(relay: Relay, target: Target, wake: Wake): Promise<Outcome> {
+  const { tenant, agent, taskId, contextId, state, rev, seq, type, at } = wake
+  return sendWebhook({
+    net: relay.net,
+    url: target.url,
+    secrets: await openSecrets(relay, target),
+    id: wake.id,
+    body: JSON.stringify({
+      type,
+      timestamp: new Date(at).toISOString(),
+      data: { tenant, target: target.target, wakeId: wake.id, seq, agent, taskId, contextId, state, rev },
+    }),
+    nowMs: relay.now(),
+  })
+}
