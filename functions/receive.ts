@@ -7,6 +7,7 @@ import {
   type Genuine,
   idsOf,
   isFlood,
+  lookUnread,
   ride,
 } from '../shared/accepting.ts'
 import { startDeadline } from '../shared/deadline.ts'
@@ -17,11 +18,9 @@ import { rates } from '../shared/limits.ts'
 import { createMemory, type Known } from '../shared/memory.ts'
 import { hopHeader } from '../shared/names.ts'
 import { type Court, prove } from '../shared/proving.ts'
-import { sendLook } from '../shared/queue.ts'
 import { createRates, type Rates } from '../shared/rates.ts'
 import type { Reason } from '../shared/reasons.ts'
 import type { Relay } from '../shared/relay.ts'
-import { agentGroup } from '../shared/store/keys.ts'
 import { keyStore } from '../shared/store/keysets.ts'
 import { isLive } from '../shared/store/subscriptions.ts'
 import { createTally, type Tally } from '../shared/tally.ts'
@@ -30,6 +29,8 @@ import { type HttpRequest, readRequest } from './request.ts'
 
 /** Senders hang up after 5 s; cold start and network have the rest. The queue has its turn even if the table hangs. */
 const tableMs = 3000
+/** Before that the keys have theirs: when the table hangs, what is remembered of them has to do. */
+const keysMs = 2750
 const queueMs = 3500
 /** Largest body, decoded: what Lambda takes as base64. */
 const largestBody = 4_400_000
@@ -49,6 +50,7 @@ export const door = (relay: Relay): HttpHandler => {
   return async event => {
     const request = readRequest(event)
     if (request === undefined) return refuse('bad_request')
+    const forKeys = startDeadline(keysMs)
     const forTable = startDeadline(tableMs)
     const forQueue = startDeadline(queueMs)
     const timed = {
@@ -56,12 +58,13 @@ export const door = (relay: Relay): HttpHandler => {
       table: { ...table, signal: forTable.signal },
       queues: { ...queues, signal: forQueue.signal },
     }
-    const world = { ...kept, relay: timed, now: now() }
+    const world = { ...kept, relay: timed, now: now(), forKeys: forKeys.signal }
     try {
       const result = await receive(world, request)
       await kept.tally.flush(timed.table, world.now)
       return result
     } finally {
+      forKeys.over()
       forTable.over()
       forQueue.over()
     }
@@ -125,25 +128,18 @@ async function take(
   return answers[taken]
 }
 
-/** Too large to read, but its headers prove the sender: the task that it must be about is looked at. */
+/** Too large to read, but its headers prove the sender: the task that it must be about is looked at, or it shall come again. */
 async function takeTooLarge(world: World, known: Known, proof: Genuine['proof']): Promise<HttpResult> {
   const { relay, now, counted, floods } = world
-  const { sub } = known
-  const taskId = sub.taskId ?? proof.claimedTaskId
-  const answer = refusePush(world, known, 'body_too_large', refuse('too_large'))
-  if (taskId === undefined) return answer
-  const genuine: Genuine = { proof, push: { kind: 'task', taskId } }
-  if (isFlood(counted, now, known, genuine)) {
-    await ride(relay, now, known, genuine, floods)
-    return answer
+  const taskId = known.sub.taskId ?? proof.claimedTaskId
+  if (taskId !== undefined) {
+    const genuine: Genuine = { proof, push: { kind: 'task', taskId } }
+    const taken = isFlood(counted, now, known, genuine)
+      ? await ride(relay, now, known, genuine, floods)
+      : await lookUnread(relay, now, known, taskId)
+    if (taken === 'unavailable') return answers.unavailable
   }
-  const group = agentGroup(sub.tenant, sub.agent)
-  try {
-    await sendLook(relay.queues, group, { v: 1, kind: 'notice', sub: sub.ref, taskId, at: now })
-  } catch (error) {
-    relay.log({ step: 'notice.not_queued', level: 'error', ...idsOf(known), task: taskId, error })
-  }
-  return answer
+  return refusePush(world, known, 'body_too_large', refuse('too_large'))
 }
 
 /** The reason is for the agent's owner; of proofs the sender learns none. */

@@ -71,6 +71,24 @@ async function keepTimed(relay: Relay, key: string, now: number): Promise<void> 
   }
 }
 
+/** Queues a look for a push that nobody read. It leaves no record: without its body a copy could not be known. */
+export async function lookUnread(
+  relay: Relay,
+  now: number,
+  known: Known,
+  taskId: string,
+): Promise<'accepted' | 'unavailable'> {
+  const { sub } = known
+  try {
+    const group = agentGroup(sub.tenant, sub.agent)
+    await sendLook(relay.queues, group, { v: 1, kind: 'notice', sub: sub.ref, taskId, at: now })
+    return 'accepted'
+  } catch (error) {
+    relay.log({ step: 'notice.not_queued', level: 'error', ...idsOf(known), task: taskId, error })
+    return 'unavailable'
+  }
+}
+
 /** Whether authentic pushes come faster than they could tell anything. News of one task is counted apart from its noise. */
 export function isFlood(
   counted: Rates,

@@ -10,12 +10,9 @@ export type KeySets = {
   /**
    * Keys of an agent that may have signed a JWT; see `KeysFor` in verify.ts. Everything it starts has ended when it answers.
    * `unavailable` only while the key host is failing or nothing is known of it.
+   * @param signal when it comes, what is at hand has to do: whatever else hangs must not cost the push its turn
    */
-  keysFor: (
-    of: AgentName,
-    jwksUrl: string,
-    want: { kid: string | undefined; alg: string; tried?: ReadonlySet<string> | undefined },
-  ) => Promise<KeyAnswer>
+  keysFor: (of: AgentName, jwksUrl: string, want: Wanted, signal?: AbortSignal) => Promise<KeyAnswer>
   /** Fetches a set that is missing or runs out within two minutes; for registration and tick. */
   refresh: (of: AgentName, jwksUrl: string) => Promise<KeyReport>
 }
@@ -24,6 +21,8 @@ export type KeyReport =
   | { ok: true; keys: number; flags: string[]; freshUntil: number; fault?: string }
   | { ok: false; fault: string }
 
+type Wanted = { kid: string | undefined; alg: string; tried?: ReadonlySet<string> | undefined }
+
 type Parts = {
   net: Net
   store: KeyStore
@@ -31,6 +30,7 @@ type Parts = {
   log: Log
   /** Waits in the middle of a request, for another instance that is fetching. */
   wait?: (ms: number) => Promise<unknown>
+  signal?: AbortSignal
 }
 
 /** What one process remembers of one agent. */
@@ -81,16 +81,15 @@ export function createKeySets(parts: Parts): KeySets {
     return entry
   }
   return {
-    keysFor: (of, jwksUrl, want) => findKeys(parts, entryOf(of, jwksUrl), want),
+    keysFor: (of, jwksUrl, want, signal) => {
+      const hurried = signal === undefined ? parts : { ...parts, signal, store: parts.store.until(signal) }
+      return findKeys(hurried, entryOf(of, jwksUrl), want)
+    },
     refresh: (of, jwksUrl) => refreshEntry(parts, entryOf(of, jwksUrl)),
   }
 }
 
-async function findKeys(
-  parts: Parts,
-  entry: Entry,
-  { kid, alg, tried }: { kid: string | undefined; alg: string; tried?: ReadonlySet<string> | undefined },
-): Promise<KeyAnswer> {
+async function findKeys(parts: Parts, entry: Entry, { kid, alg, tried }: Wanted): Promise<KeyAnswer> {
   const fitting = (): PublishedKey[] =>
     parts.now() < freshUntil(entry) + staleMs
       ? chooseKeys(entry.keys, kid, alg).filter(({ id }) => !tried?.has(id))
@@ -159,7 +158,7 @@ async function leaseAndFetch(parts: Parts, entry: Entry): Promise<void> {
   const lease = await fromStore(parts, entry, store.lease(entry.of, entry.url, at, at + leaseMs))
   if (lease === undefined) return
   if (!lease.ok || lease.item === undefined) return adopt(entry, lease.ok ? undefined : lease.old)
-  const fetched = await fetchSet(parts.net, entry.url)
+  const fetched = await fetchSet(parts, entry.url)
   const settledAt = now()
   if (fetched.ok) {
     const { text: keys, flags, lifeMs } = fetched
@@ -209,10 +208,10 @@ async function fromStore<T>(parts: Parts, entry: Entry, step: Promise<T>): Promi
 type Fetched = { ok: true; text: string; flags: KeyFlag[]; lifeMs: number } | { ok: false; fault: string }
 
 /** One fetch. Only a 200 with at least one usable key is an answer; a redirect is none. */
-async function fetchSet(net: Net, url: string): Promise<Fetched> {
+async function fetchSet({ net, signal }: Parts, url: string): Promise<Fetched> {
   try {
     const reply = await net.request({
-      url,
+      ...{ url, ...(signal !== undefined && { signal }) },
       headers: { accept: 'application/jwk-set+json, application/json' },
       timeoutMs: fetchMs,
       maxBytes: largestSet,

@@ -27,6 +27,8 @@ export type NetRequest = {
   timeoutMs: number
   /** Limit of the answer's body, counted after inflation. */
   maxBytes: number
+  /** Ends the exchange before its time, as a `timeout`. */
+  signal?: AbortSignal
 }
 
 export type NetReply = { status: number; headers: Headers; body: Uint8Array }
@@ -125,7 +127,10 @@ async function exchange(
   lookup: Lookup,
 ): Promise<NetReply> {
   const ending = new AbortController()
-  const timer = setTimeout(() => ending.abort(), request.timeoutMs)
+  const end = (): void => ending.abort()
+  const timer = setTimeout(end, request.timeoutMs)
+  request.signal?.addEventListener('abort', end)
+  if (request.signal?.aborted) end()
   const seen: { status?: number } = {}
   try {
     const headers = headersOf(request)
@@ -135,13 +140,16 @@ async function exchange(
     if (ending.signal.aborted)
       throw new NetError(
         'timeout',
-        `${url.host} took longer than ${request.timeoutMs} ms.`,
+        request.signal?.aborted
+          ? `${url.host} had not answered when the time was up.`
+          : `${url.host} took longer than ${request.timeoutMs} ms.`,
         undefined,
         seen.status,
       )
     throw faultOf(error, url.host, seen.status)
   } finally {
     clearTimeout(timer)
+    request.signal?.removeEventListener('abort', end)
     // Destroys the connection whatever the outcome, so that nothing runs on behind a settled promise.
     ending.abort()
   }

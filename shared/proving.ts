@@ -8,8 +8,17 @@ import { type Presented, type Proof, verifyPush } from './verify.ts'
 /** A remembered subscription that is older is read again before a push is refused by it. */
 const refusalFreshMs = 5000
 
-/** What proving needs besides the push itself; `now` is the one clock reading of the request. */
-export type Court = { relay: Relay; memory: Memory; keySets: KeySets; now: number }
+/**
+ * What proving needs besides the push itself; `now` is the one clock reading of the request, `forKeys` comes when keys
+ * have had their time.
+ */
+export type Court = {
+  relay: Relay
+  memory: Memory
+  keySets: KeySets
+  now: number
+  forKeys?: AbortSignal
+}
 
 /** Verifies by what is remembered and, before refusing by something old, once more by what is true now. */
 export async function prove(court: Court, push: Presented, known: Known): Promise<Proof> {
@@ -24,7 +33,7 @@ export async function prove(court: Court, push: Presented, known: Known): Promis
 }
 
 function proveBy(court: Court, push: Presented, { sub, agent }: Known): Promise<Proof> {
-  const { relay, keySets, now } = court
+  const { relay, keySets, now, forKeys } = court
   const { verification } = agent
   const secrets = hookSecrets(relay, sub)
   const expected = {
@@ -40,7 +49,7 @@ function proveBy(court: Court, push: Presented, { sub, agent }: Known): Promise<
   return verifyPush(
     push,
     expected,
-    (rule, kid, alg, tried) => keySets.keysFor(agent, rule.jwksUrl, { kid, alg, tried }),
+    (rule, kid, alg, tried) => keySets.keysFor(agent, rule.jwksUrl, { kid, alg, tried }, forKeys),
     now,
   )
 }

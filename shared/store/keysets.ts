@@ -143,6 +143,8 @@ export type KeyStore = {
   lease: (of: AgentName, url: string, nowMs: number, nextFetch: number) => Promise<Written<StoredKeys>>
   save: (of: AgentName, leased: StoredKeys, fetched: FetchedKeys) => Promise<unknown>
   fail: (of: AgentName, leased: StoredKeys, failed: FailedFetch) => Promise<unknown>
+  /** The same, with calls that end when the signal comes. */
+  until: (signal: AbortSignal) => KeyStore
 }
 
 export const keyStore = (table: Table): KeyStore => ({
@@ -150,4 +152,5 @@ export const keyStore = (table: Table): KeyStore => ({
   lease: (of, url, nowMs, nextFetch) => leaseKeyFetch(table, of, url, nowMs, nextFetch),
   save: (of, leased, fetched) => saveKeySet(table, of, leased, fetched),
   fail: (of, leased, failed) => saveKeyFault(table, of, leased, failed),
+  until: signal => keyStore({ ...table, signal }),
 })

@@ -126,6 +126,20 @@ function memoryStore(watched: <T>(work: () => Promise<T>) => Promise<T>) {
       }),
     save: (_of, leased, fetched) => call('save', () => merge(leased, { ...fetched, failures: 0 })),
     fail: (_of, leased, failed) => call('fail', () => merge(leased, failed)),
+    until: signal => {
+      const ended = new Promise<never>((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      })
+      ended.catch(() => {})
+      const ending = <T>(step: Promise<T>): Promise<T> => Promise.race([step, ended])
+      return {
+        load: of => ending(store.load(of)),
+        lease: (of, url, at, next) => ending(store.lease(of, url, at, next)),
+        save: (of, leased, fetched) => ending(store.save(of, leased, fetched)),
+        fail: (of, leased, failed) => ending(store.fail(of, leased, failed)),
+        until: store.until,
+      }
+    },
   }
   return {
     store,

@@ -271,6 +271,18 @@ played('sizes', () => door, [
     },
     ['ACK', expect.stringMatching(/^202, 1 jobs, 0 records/), '413', '413 and a look'],
   ],
+  [
+    108,
+    'one whose look cannot be queued shall come again',
+    async ({ push, fail, heal }) => {
+      fail('SendMessage', 2)
+      const big = { ...sized(4.4 * mega + 1, 'late'), to: {}, as: asBalancer }
+      const verdicts = [await push(big)]
+      heal()
+      return [...verdicts, await push(big)]
+    },
+    ['LATER', '413 and a look'],
+  ],
 ])
 
 const packed = (encoding: string, content: Uint8Array | string, more: Push = {}): Push => ({

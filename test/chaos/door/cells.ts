@@ -6,9 +6,10 @@ import type { Step } from './steps.ts'
  * What the door knows when the push comes. `cold`: nothing, pushes prove themselves by token; `signed`: nothing, by JWT,
  * and nobody ever fetched the keys; `old keys`: the table has a set that ran out; `host down`: so it is, and the key host
  * answers 503; `warm`: everything, but so long ago that it is read again; `new rule`: how pushes of this agent proved
- * themselves until a moment ago.
+ * themselves until a moment ago. Pushed to by token: `flood`: everything, and so many pushes of this task came before
+ * that this one is no longer recorded; `large`: nothing, and the push is too large to be read.
  */
-export type Scene = 'cold' | 'signed' | 'old keys' | 'host down' | 'warm' | 'new rule'
+export type Scene = 'cold' | 'signed' | 'old keys' | 'host down' | 'warm' | 'new rule' | 'flood' | 'large'
 
 /** What is away from the push until after its first repeat, for everybody who runs the door. */
 export type Weather = 'clear' | 'table away' | 'queue away' | 'both away'
@@ -108,6 +109,14 @@ export const full = (): Cell[] => [
     ...{ scene: 'warm', weather: 'both away', steps: ['subscription', 'notice', 'message'] },
     ...{ hows: ['kill before'], subjects: all },
   }),
+  ...cross({ scene: 'flood', steps: ['message'], hows: [...every, 'late'], subjects: two }),
+  ...cross({ scene: 'flood', weather: 'table away', hows: ['nothing'], subjects: two }),
+  ...cross({ scene: 'flood', weather: 'queue away', hows: ['nothing'], subjects: two }),
+  ...cross({
+    ...{ scene: 'large', steps: ['subscription', 'agent', 'message', 'counts'] },
+    ...{ hows: [...every, 'late'], subjects: ['completed'] },
+  }),
+  ...cross({ scene: 'large', weather: 'queue away', hows: ['nothing'], subjects: two }),
   ...cross({ scene: 'cold', steps: always, hows: ['late'], subjects: two }),
   ...cross({ scene: 'signed', steps: [...signing, 'fetch'], hows: ['late'], subjects: two }),
   ...cross({ scene: 'warm', weather: 'queue away', steps: ['notice'], hows: ['late'], subjects: two }),
@@ -122,6 +131,8 @@ export const quick = (): Cell[] => [
   ...cross({ scene: 'new rule', steps: ['subscription'], hows: ['fail before'], subjects: ['completed'] }),
   ...cross({ scene: 'cold', weather: 'queue away', steps: ['timer'], hows: hard, subjects: ['working'] }),
   ...weathered(two),
+  ...cross({ scene: 'flood', steps: ['message'], hows: hard, subjects: ['completed'] }),
+  ...cross({ scene: 'large', steps: ['message'], hows: hard, subjects: ['completed'] }),
 ]
 
 /** The two writes, the weathers, and what the full matrix once found; one real kill. */
@@ -135,6 +146,8 @@ export const short = (): Cell[] => [
   ...cross({ scene: 'signed', steps: ['take'], hows: ['kill after'], subjects: ['completed'] }),
   ...cross({ scene: 'new rule', steps: ['subscription'], hows: ['fail before'], subjects: ['completed'] }),
   ...weathered(['completed']),
+  ...cross({ scene: 'flood', steps: ['message'], hows: ['fail before'], subjects: ['completed'] }),
+  ...cross({ scene: 'large', steps: ['message'], hows: ['fail before'], subjects: ['completed'] }),
 ]
 
 /** Where a door that makes no others than the two writes shows their order. */

@@ -49,15 +49,18 @@ function faults({ cell, sender, answers, uncovered, struck, told }: Seen, extra:
     [!struck, 'the fault did not come to pass'],
     [uncovered, '2xx without record and message'],
     [first === 200, 'called a copy of itself'],
-    [heard.some(status => ![200, 202, 503].includes(status)), 'a genuine push was refused'],
+    [heard.some(status => !rightOf(cell).includes(status)), 'a genuine push was refused'],
     [heard.length < answers.length && !isKill(cell), 'no answer'],
-    [isHarmless(cell) && first !== 202, 'refused for what a second attempt mends'],
+    [isHarmless(cell) && !isTaken(first), 'refused for what a second attempt mends'],
     [sender === 'again' && !answers.some(isTaken), 'refused though all was well again'],
     [told.last.some(state => state !== stateOf(cell)), 'another state was told'],
     [extra > 0 && !mayLookMore(cell), 'looked more than needed'],
   ]
   return found.filter(([is]) => is).map(([, words]) => words)
 }
+
+/** How a genuine push may be answered. */
+const rightOf = ({ scene }: Cell): number[] => (scene === 'large' ? [413, 503] : [200, 202, 503])
 
 /** One attempt of two goes wrong, and nothing else. */
 const isHarmless = ({ weather, how }: Cell): boolean => weather === 'clear' && how.startsWith('blip')

@@ -120,7 +120,7 @@ const byToken = { token: true }
 const issuer = 'https://agent.example'
 
 /** How the agent's pushes prove themselves once the weather turns. */
-const isSigned = ({ cell: { scene } }: Play): boolean => scene !== 'cold'
+const isSigned = ({ cell: { scene } }: Play): boolean => !['cold', 'flood', 'large'].includes(scene)
 
 /** Calls the API until it succeeds: a slow machine may need more than one attempt. */
 async function put<T>({ api }: Stage, path: string, body: unknown): Promise<T> {
@@ -162,18 +162,26 @@ export async function subscribe(stage: Stage, play: Play): Promise<HandedOut> {
 
 export const taskOf = ({ id }: Play): string => `task-${id}`
 
-/** An honest push by the rule that holds in the end, or one that proves itself in the same way and says nothing. */
-export function pushOf(stage: Stage, play: Play, hook: HandedOut, empty = false): Sent {
-  const task = { taskId: taskOf(play), contextId: 'c-1' }
+/** A little more than is read. */
+const tooLarge = ' '.repeat(4_400_001)
+
+/**
+ * An honest push by the rule that holds in the end, or one that proves itself in the same way: `empty` says nothing,
+ * `before` says the same of the task in other words.
+ */
+export function pushOf(stage: Stage, play: Play, hook: HandedOut, kind?: 'empty' | 'before'): Sent {
+  const contextId = kind === 'before' ? 'c-0' : 'c-1'
   const state = `TASK_STATE_${stateOf(play.cell).toUpperCase().replace('-', '_')}`
-  const body = Buffer.from(JSON.stringify(empty ? {} : { statusUpdate: { ...task, status: { state } } }))
+  const said = { statusUpdate: { taskId: taskOf(play), contextId, status: { state } } }
+  const text = JSON.stringify(kind === 'empty' ? {} : said)
+  const body = Buffer.from(play.cell.scene === 'large' ? text + tooLarge : text)
   const iat = stage.now() / 1000
   const claims = {
-    ...{ iss: issuer, aud: hook.url, iat, exp: iat + 300, jti: `${play.id} ${empty}` },
+    ...{ iss: issuer, aud: hook.url, iat, exp: iat + 300, jti: `${play.id} ${kind}` },
     request_body_sha256: sha256Hex(body),
   }
   const proof: [string, string] =
-    hook.token === undefined || (play.cell.scene === 'new rule' && !empty)
+    hook.token === undefined || (play.cell.scene === 'new rule' && kind === undefined)
       ? ['authorization', `Bearer ${signJwt(key, claims)}`]
       : ['x-a2a-notification-token', hook.token]
   return {
