@@ -146,7 +146,6 @@ export const short = (): Cell[] => [
   ...cross({ scene: 'signed', steps: ['take'], hows: ['kill after'], subjects: ['completed'] }),
   ...cross({ scene: 'new rule', steps: ['subscription'], hows: ['fail before'], subjects: ['completed'] }),
   ...weathered(['completed']),
-  ...cross({ scene: 'flood', steps: ['message'], hows: ['fail before'], subjects: ['completed'] }),
   ...cross({ scene: 'large', steps: ['message'], hows: ['fail before'], subjects: ['completed'] }),
 ]
 
