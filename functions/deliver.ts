@@ -6,7 +6,7 @@ import type { Wake, Watch } from '../shared/model.ts'
 import { writeWakeId } from '../shared/names.ts'
 import { isSuperseded, leaseMs } from '../shared/policy.ts'
 import { longestDelayMs, sendDeliver } from '../shared/queue.ts'
-import type { Relay } from '../shared/relay.ts'
+import { type Relay, within } from '../shared/relay.ts'
 import { sendWake } from '../shared/sending.ts'
 import { targetGroup } from '../shared/store/keys.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
@@ -15,11 +15,12 @@ import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
 import { getWatch } from '../shared/store/watches.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
 
-export const door = (relay: Relay): QueueHandler =>
-  eachRecord(relay, async body => {
+export const door = (world: Relay): QueueHandler =>
+  eachRecord(world, async body => {
     const message = DeliverMessage.parse(body)
-    const watch = await getWatch(relay.table, message.subject)
+    const watch = await getWatch(world.table, message.subject)
     if (watch === undefined) return 'done'
+    const relay = within(world, { trace: message.trace, parent: watch.parent })
     const now = relay.now()
     const seed = message.of && seedOf(watch, message.subject, message.id, message.of)
     const at = { now, until: now + leaseMs }
@@ -74,7 +75,7 @@ async function attempt(relay: Relay, watch: Watch, message: DeliverMessage, wake
   if (isSuperseded(watch, sub, wake.rev)) return end({ status: 'superseded' })
   if (target === undefined || target.status === 'disabled') return end({ status: 'dropped' })
   const begun = relay.now()
-  const outcome = await sendWake(relay, target, wake)
+  const outcome = await sendWake(within(relay, { trace: sub.traceparent }), target, wake)
   relay.log({ step: 'wake.sent', ...idsOf(wake), verdict: outcome.kind, status: outcome.status })
   if (outcome.kind === 'disable')
     await disableTarget(relay.table, target.tenant, target.target, target.generation, outcome.reason)

@@ -4,7 +4,7 @@ import { createKeySets, type KeySets } from '../shared/keysets.ts'
 import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
 import { aheadTries, floorMs, isOver, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
-import type { Relay } from '../shared/relay.ts'
+import { type Relay, within } from '../shared/relay.ts'
 import { getAgent } from '../shared/store/agents.ts'
 import { getCounts } from '../shared/store/health.ts'
 import { watchOf } from '../shared/store/keys.ts'
@@ -22,11 +22,11 @@ export const door = (relay: Relay): QueueHandler => {
   const keySets = createKeySets({ net, store: keyStore(table), now, log })
   return eachRecord(relay, async body => {
     const message = LookMessage.parse(body)
-    if (message.kind === 'notice') return lookForNotice(relay, message)
+    if (message.kind === 'notice') return lookForNotice(within(relay, message), message)
     if (message.kind === 'pending') return lookForPending(relay, message.notice)
     if (message.kind === 'subscription') return settleSubscription(relay, message.sub)
     if (message.kind === 'keys') return refreshKeys(relay, keySets, message)
-    return lookForWatch(relay, message)
+    return lookForWatch(within(relay, message), message)
   })
 }
 
@@ -39,9 +39,10 @@ async function lookForPending(relay: Relay, key: string): Promise<Handled> {
   return lookForNotice(relay, { v: 1, kind: 'notice', notice: key, timer: true, sub, taskId, state, at })
 }
 
-async function lookForNotice(relay: Relay, message: NoticeMessage): Promise<Handled> {
-  const sub = await getSubscription(relay.table, message.sub)
-  if (!isLive(sub, relay.now())) return settle(relay, message, 'subscription_over')
+async function lookForNotice(world: Relay, message: NoticeMessage): Promise<Handled> {
+  const sub = await getSubscription(world.table, message.sub)
+  if (!isLive(sub, world.now())) return settle(world, message, 'subscription_over')
+  const relay = within(world, { trace: sub.traceparent })
   if (sub.scope === 'task' && sub.taskId !== undefined && sub.taskId !== message.taskId)
     return settle(relay, message, 'unexpected_task')
   const unbound = sub.scope === 'task' && sub.taskId === undefined

@@ -8,6 +8,7 @@ import type { Rates } from './rates.ts'
 import type { Relay } from './relay.ts'
 import { agentGroup } from './store/keys.ts'
 import { acceptNotice, timeNotice } from './store/notices.ts'
+import { traceIdOf } from './trace.ts'
 import type { Proof } from './verify.ts'
 
 export type Accepted = 'accepted' | 'duplicate' | 'unavailable'
@@ -19,7 +20,16 @@ export type Genuine = { proof: Proof & { ok: true }; push: PushReading & { taskI
 export type Floods = Map<string, number>
 
 /** Ids that may stand in logs. */
-export const idsOf = ({ sub }: Known) => ({ tenant: sub.tenant, agent: sub.agent, subscription: sub.id })
+export const idsOf = ({ sub }: Known) => ({
+  tenant: sub.tenant,
+  agent: sub.agent,
+  subscription: sub.id,
+  ...(sub.traceparent !== undefined && { trace: traceIdOf(sub.traceparent) }),
+})
+
+/** The queues, for messages in the subscription's trace. */
+const queuesFor = ({ queues }: Relay, { traceparent }: Known['sub']): Relay['queues'] =>
+  traceparent === undefined ? queues : { ...queues, trace: traceparent }
 
 /**
  * Accepts a push unless one like it was accepted. With the table away the queue alone has to do: a copy may then cost
@@ -51,7 +61,7 @@ export async function accept(
   }
   try {
     const pointer = stored ? { notice: key, timer } : {}
-    await sendLook(relay.queues, group, { v: 1, kind: 'notice', ...body, ...pointer })
+    await sendLook(queuesFor(relay, sub), group, { v: 1, kind: 'notice', ...body, ...pointer })
     relay.log({ step: 'notice.queued', ...named })
     return 'accepted'
   } catch (error) {
@@ -81,7 +91,7 @@ export async function lookUnread(
   const { sub } = known
   try {
     const group = agentGroup(sub.tenant, sub.agent)
-    await sendLook(relay.queues, group, { v: 1, kind: 'notice', sub: sub.ref, taskId, at: now })
+    await sendLook(queuesFor(relay, sub), group, { v: 1, kind: 'notice', sub: sub.ref, taskId, at: now })
     return 'accepted'
   } catch (error) {
     relay.log({ step: 'notice.not_queued', level: 'error', ...idsOf(known), task: taskId, error })
@@ -127,7 +137,7 @@ export async function ride(
     const group = agentGroup(sub.tenant, sub.agent)
     const at = now + windowMs
     await sendLook(
-      relay.queues,
+      queuesFor(relay, sub),
       group,
       { v: 1, kind: 'notice', sub: sub.ref, taskId, at, ...(state !== undefined && { state }) },
       2 * windowMs,

@@ -3,6 +3,7 @@ import type { Endpoint } from './a2a/endpoint.ts'
 import type { Agent, Credentials, Subscription } from './model.ts'
 import type { Relay } from './relay.ts'
 import { seal, unseal } from './seal.ts'
+import { nextSpan } from './trace.ts'
 
 /** Whose credentials they are; sealed text opens for its owner only. */
 export type Owner = { agent: Pick<Agent, 'tenant' | 'agent'> } | { subscription: Pick<Subscription, 'ref'> }
@@ -31,11 +32,13 @@ export async function endpointFor(relay: Relay, agent: Agent, subs: Subscription
       : agent.credentials !== undefined
         ? await unsealCredentials(relay, { agent }, agent.credentials)
         : undefined
+  const trace = relay.trace ?? subs.find(sub => sub.traceparent)?.traceparent
   return {
     url: agent.url,
     binding: agent.binding,
     version: agent.version,
     ...(agentTenant !== undefined && { agentTenant }),
     ...(credentials !== undefined && { credentials }),
+    ...(trace !== undefined && { traceparent: () => nextSpan(trace, relay.random(8)) }),
   }
 }

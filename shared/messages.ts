@@ -4,6 +4,8 @@ import { taskStates } from './a2a/task.ts'
 
 const state = z.enum(taskStates)
 const version = z.literal(1)
+/** W3C `traceparent` of the subscription that it is done for. */
+const trace = z.optional(z.string())
 
 /** Look at a task because of an accepted push. */
 export const NoticeMessage = z.object({
@@ -23,6 +25,7 @@ export const NoticeMessage = z.object({
   mark: z.optional(z.number()),
   /** Looks so far that did not show what the push named. */
   tries: z.optional(z.number()),
+  trace,
 })
 
 /** Look because a notice was left behind: its record tells the rest. */
@@ -39,6 +42,7 @@ export const WatchMessage = z.object({
   mark: z.optional(z.number()),
   /** Set by tick: the timer fired, so the look sets it anew. */
   fired: z.optional(z.boolean()),
+  trace,
 })
 
 /** A subscription is due: sweep for tasks that an agent-wide one has not heard of, or end one that nothing bound. */
@@ -61,6 +65,7 @@ export const DeliverMessage = z.object({
   kind: z.literal('wake'),
   subject: z.string(),
   id: z.string(),
+  trace,
   /** Everything the record needs, for the first attempt; later ones read the record. */
   of: z.optional(
     z.object({

@@ -73,6 +73,9 @@ export type Registration = {
   detail?: string
 }
 
+/** A task of an agent, registered or not, on whose behalf another one runs. */
+export type ParentTask = { agent: string; taskId: string }
+
 export type Subscription = {
   /** Hash of the hook: names the subscription in table, queues and logs without giving the hook away. */
   ref: string
@@ -94,6 +97,10 @@ export type Subscription = {
   generation: number
   status: 'active' | 'expired' | 'deleted'
   registration: Registration
+  /** W3C trace context in which all of it is done: the caller's, or one of our own. Missing in those made before there was one. */
+  traceparent?: string
+  /** The task that this one was delegated from. */
+  parentTask?: ParentTask
   /** Fingerprint of the request that made it: the same request again is a repeat, another one a conflict. */
   asked: string
   createdAt: number
@@ -165,6 +172,8 @@ export type Watch = {
   failures?: number
   /** The agent's own time of the state that is known. */
   stamp?: string
+  /** The task that this one was delegated from, as `agent/task`: of several that subscriptions name, the first. */
+  parent?: string
   /** Since when looks have been answering a digest of the ring. */
   backSince?: number
 }

@@ -3,7 +3,7 @@ import { eventType, type TaskState } from './a2a/task.ts'
 import type { Subscription, Watch } from './model.ts'
 import { entryIdOf, wakeIdOf, wants } from './policy.ts'
 import { sendDeliver } from './queue.ts'
-import type { Relay } from './relay.ts'
+import { type Relay, within } from './relay.ts'
 import { appendEntry } from './store/inbox.ts'
 import { targetGroup } from './store/keys.ts'
 import { getSubscription, isLive } from './store/subscriptions.ts'
@@ -33,8 +33,9 @@ export async function publish(relay: Relay, watch: Watch, audience: Audience): P
   const everybody = watch.rev > watch.woken
   const told = audience.live.filter(sub => (everybody || watch.fresh.includes(sub.ref)) && wants(sub, state))
   for (const sub of told) {
-    const seq = await enter(relay, watch, state, sub)
-    for (const target of sub.targets) await wake(relay, watch, state, sub, target, seq)
+    const inside = within(relay, { trace: sub.traceparent })
+    const seq = await enter(inside, watch, state, sub)
+    for (const target of sub.targets) await wake(inside, watch, state, sub, target, seq)
   }
   relay.log({
     step: 'watch.published',

@@ -8,6 +8,8 @@ export type Queues = {
   urls: { look: string; deliver: string }
   /** Ends calls that are under way, for doors with a deadline. */
   signal?: AbortSignal
+  /** W3C `traceparent` that messages carry on, unless they bring one. */
+  trace?: string
 }
 
 /** Longest delay of an SQS message. */
@@ -40,7 +42,9 @@ async function send(
     endBy(
       new SendMessageCommand({
         QueueUrl: url,
-        MessageBody: JSON.stringify(message),
+        MessageBody: JSON.stringify(
+          queues.trace === undefined ? message : { trace: queues.trace, ...message },
+        ),
         MessageGroupId: group,
         DelaySeconds: Math.ceil(Math.min(Math.max(delayMs, 0), longestDelayMs) / 1000),
       }),

@@ -9,6 +9,7 @@ import { createNet, type Net } from './net.ts'
 import type { Queues } from './queue.ts'
 import { signQuickly } from './signer.ts'
 import type { Table } from './store/table.ts'
+import { traceIdOf } from './trace.ts'
 
 export type Relay = {
   config: Config
@@ -19,6 +20,8 @@ export type Relay = {
   table: Table
   queues: Queues
   net: Net
+  /** W3C `traceparent` of what is being worked on, once that is known. */
+  trace?: string
 }
 
 /** What a ground may replace: time, randomness and where log lines go. */
@@ -70,6 +73,23 @@ export function createRelay(door: string, env: Record<string, string | undefined
       urls: { look: config.lookQueueUrl, deliver: config.deliverQueueUrl },
     },
     net: createNet(config.net),
+  }
+}
+
+/**
+ * The same world while it works on one thing: every line it logs says so, and every call and message belongs to its trace.
+ * @param of the `traceparent`, and the task that this one was delegated from, as `agent/task`; what is not known yet stays
+ */
+export function within(relay: Relay, of: { trace?: string | undefined; parent?: string | undefined }): Relay {
+  const { trace, parent } = of
+  const facts = {
+    ...(trace !== undefined && { trace: traceIdOf(trace) }),
+    ...(parent !== undefined && { parent }),
+  }
+  return {
+    ...relay,
+    ...(trace !== undefined && { trace, queues: { ...relay.queues, trace } }),
+    log: step => relay.log({ ...facts, ...step }),
   }
 }
 

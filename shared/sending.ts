@@ -4,6 +4,7 @@ import { sendWebhook } from './channels/webhook.ts'
 import type { Target, Wake } from './model.ts'
 import type { Relay } from './relay.ts'
 import { openSecrets } from './targets.ts'
+import { nextSpan } from './trace.ts'
 
 /** Sends a wake once, the same bytes at every attempt: a receiver may compare them. Never throws for what the target does. */
 export async function sendWake(relay: Relay, target: Target, wake: Wake): Promise<Outcome> {
@@ -19,5 +20,6 @@ export async function sendWake(relay: Relay, target: Target, wake: Wake): Promis
       data: { tenant, target: target.target, wakeId: wake.id, seq, agent, taskId, contextId, state, rev },
     }),
     nowMs: relay.now(),
+    ...(relay.trace !== undefined && { traceparent: nextSpan(relay.trace, relay.random(8)) }),
   })
 }

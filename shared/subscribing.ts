@@ -5,7 +5,7 @@ import { hookSecrets, hookUrl } from './issued.ts'
 import type { Agent, Registration, Subscription } from './model.ts'
 import { floorMs } from './policy.ts'
 import { sendLook } from './queue.ts'
-import type { Relay } from './relay.ts'
+import { type Relay, within } from './relay.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration } from './store/subscriptions.ts'
 import { getWatch, leaveWatch, openWatch, subsLimit } from './store/watches.ts'
@@ -57,7 +57,8 @@ export async function hasRoom(relay: Relay, sub: Subscription, taskId: string): 
 }
 
 /** Queues a look at the subscription's task, or a sweep of its agent. */
-export function lookSoon(relay: Relay, sub: Subscription): Promise<void> {
+export function lookSoon(world: Relay, sub: Subscription): Promise<void> {
+  const relay = within(world, { trace: sub.traceparent })
   const group = agentGroup(sub.tenant, sub.agent)
   if (sub.scope === 'agent')
     return sendLook(relay.queues, group, { v: 1, kind: 'subscription', sub: sub.ref })

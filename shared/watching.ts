@@ -18,7 +18,7 @@ import {
   windowMs,
 } from './policy.ts'
 import { audienceOf } from './publish.ts'
-import type { Relay } from './relay.ts'
+import { type Relay, within } from './relay.ts'
 import { save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
 import { bindSubscription } from './store/subscriptions.ts'
@@ -50,8 +50,10 @@ export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Look
   return lookUnderLease(relay, leased, ask)
 }
 
-async function lookUnderLease(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
-  const audience = await audienceOf(relay, watch)
+async function lookUnderLease(world: Relay, watch: Watch, ask: Ask): Promise<Looked> {
+  const audience = await audienceOf(world, watch)
+  const trace = world.trace ?? audience.live.find(sub => sub.traceparent !== undefined)?.traceparent
+  const relay = within(world, { trace, parent: watch.parent })
   for (const ref of audience.gone) await leaveWatch(relay.table, watch.key, ref, relay.now())
   const ended = ask.unbound === undefined && isTerminal(watch.state)
   if ((isUnpublished(watch) || ended) && audience.live.length > 0) {

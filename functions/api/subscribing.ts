@@ -7,7 +7,7 @@ import { canonical, idOf } from '../../shared/hash.ts'
 import { makeHook, refOf } from '../../shared/hooks.ts'
 import type { Agent, Registration, Subscription, Target } from '../../shared/model.ts'
 import { bindMs } from '../../shared/policy.ts'
-import type { Relay } from '../../shared/relay.ts'
+import { type Relay, within } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
 import { follow, point, unpoint } from '../../shared/store/directory.ts'
 import type { Listing } from '../../shared/store/keys.ts'
@@ -23,11 +23,19 @@ import { usualPrincipal } from '../../shared/store/watches.ts'
 import { handedOut, hasRoom, lookSoon, register, silence, watchTask } from '../../shared/subscribing.ts'
 import { sweepMs } from '../../shared/sweep.ts'
 import { openSecrets } from '../../shared/targets.ts'
+import { beginTrace, readTraceparent } from '../../shared/trace.ts'
 import { CredentialsRequest } from './credentials.ts'
 import { Id, overLimit, TaskId } from './input.ts'
 import { allowedUrl, dropTarget, isInline, saveTarget, shownTarget, TargetRequest } from './targets.ts'
 
 const day = 24 * 60 * 60
+
+const Traceparent = z
+  .string()
+  .refine(
+    text => readTraceparent(text) !== undefined,
+    'Expected a W3C traceparent: 00, 32, 16 and 2 lower-case hex digits, - between, no id all zero',
+  )
 
 export const SubscriptionRequest = z.strictObject({
   agent: Id,
@@ -45,6 +53,7 @@ export const SubscriptionRequest = z.strictObject({
     .default([]),
   agentTenant: Id.optional(),
   credentials: CredentialsRequest.optional(),
+  traceparent: Traceparent.optional(),
   ttlSeconds: z
     .number()
     .int()
@@ -87,12 +96,13 @@ export async function forget(
  * Makes a subscription. The same request under the same id again gives the same answer, and finishes what a crash left
  * half made. Nothing is stored before everything was judged, and no target before it is settled whose the id is.
  */
-export async function subscribe(relay: Relay, tenant: string, id: string, asked: SubscriptionRequest) {
+export async function subscribe(world: Relay, tenant: string, id: string, asked: SubscriptionRequest) {
   check(asked)
-  const agent = await getAgent(relay.table, tenant, asked.agent)
+  const agent = await getAgent(world.table, tenant, asked.agent)
   if (agent === undefined) throw invalidField('/agent', 'There is no such agent')
-  await checkTargets(relay, tenant, asked)
-  const sub = await save(relay, tenant, id, asked)
+  await checkTargets(world, tenant, asked)
+  const sub = await save(world, tenant, id, asked)
+  const relay = within(world, { trace: sub.traceparent })
   const targets = await targetsFor(relay, sub, asked)
   const taskId = sub.taskId ?? asked.taskId
   if (taskId !== undefined && !(await watchTask(relay, sub, taskId))) {
@@ -178,6 +188,7 @@ async function save(
     generation: 1,
     status: 'active',
     registration: { status: 'handed_out' },
+    traceparent: readTraceparent(asked.traceparent) ?? beginTrace(relay.random(24)),
     asked: fingerprint(asked),
     createdAt: now,
     expiresAt: now + ttlSeconds * 1000,
@@ -210,8 +221,11 @@ function sameAs(asked: SubscriptionRequest, stands: Subscription): Subscription 
   })
 }
 
-/** Credentials are left out: a repeat may bring renewed ones, which is what `PUT …/credentials` is for. */
-const fingerprint = ({ credentials: _, ...asked }: SubscriptionRequest): string =>
+/**
+ * Credentials are left out: a repeat may bring renewed ones, which is what `PUT …/credentials` is for. So is the trace:
+ * a retry is often made in another, and the first one stands.
+ */
+const fingerprint = ({ credentials: _, traceparent: __, ...asked }: SubscriptionRequest): string =>
   idOf('asked', canonical(asked))
 
 /** Binds to a task, as the first authentic push would. */
@@ -258,6 +272,7 @@ export const shown = (relay: Relay, sub: Subscription) => ({
   agentTenant: sub.agentTenant,
   hasCredentials: sub.credentials !== undefined,
   registration: { ...sub.registration, says: says[sub.registration.status] },
+  traceparent: sub.traceparent,
   createdAt: sub.createdAt,
   expiresAt: sub.expiresAt,
   bindBy: sub.bindBy,

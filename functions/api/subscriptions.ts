@@ -1,5 +1,5 @@
 // Routes of subscriptions: whom to wake for which task; each hands out a push config for the agent.
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import * as z from 'zod'
 import { sealCredentials } from '../../shared/calling.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
@@ -10,6 +10,7 @@ import { list } from '../../shared/store/directory.ts'
 import type { Listing } from '../../shared/store/keys.ts'
 import { replaceCredentials } from '../../shared/store/subscriptions.ts'
 import { endAtAgent, lookSoon } from '../../shared/subscribing.ts'
+import { readTraceparent } from '../../shared/trace.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { CredentialsRequest } from './credentials.ts'
 import { readPage } from './cursor.ts'
@@ -32,12 +33,12 @@ export function subscriptions(relay: Relay): Hono<Env> {
     .post('/subscriptions', async c => {
       const tenant = tenantOf(c.get('caller'), 'write')
       const id = `sub_${Buffer.from(relay.random(15)).toString('base64url')}`
-      return c.json(await subscribe(relay, tenant, id, await readBody(c, SubscriptionRequest)), 201)
+      return c.json(await subscribe(relay, tenant, id, await readRequest(c)), 201)
     })
     .put('/subscriptions/:id', async c => {
       const tenant = tenantOf(c.get('caller'), 'write')
       const id = newPathId(c, 'id')
-      return c.json(await subscribe(relay, tenant, id, await readBody(c, SubscriptionRequest)))
+      return c.json(await subscribe(relay, tenant, id, await readRequest(c)))
     })
     .get('/subscriptions/:id', async c => {
       onlyQuery(c)
@@ -87,6 +88,13 @@ export function subscriptions(relay: Relay): Hono<Env> {
       relay.log({ step: 'subscription.deleted', tenant, subscription: sub.id, agent: sub.agent })
       return c.json({ id: sub.id, status: 'deleted', ...ended })
     })
+}
+
+/** The request, in the trace that it names itself, else in that of its header; one that cannot be read begins a new one. */
+async function readRequest(c: Context): Promise<SubscriptionRequest> {
+  const asked = await readBody(c, SubscriptionRequest)
+  const traceparent = asked.traceparent ?? readTraceparent(c.req.header('traceparent'))
+  return traceparent === undefined ? asked : { ...asked, traceparent }
 }
 
 function listingOf(client: string | undefined, agent: string | undefined): Listing {

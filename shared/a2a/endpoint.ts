@@ -10,6 +10,8 @@ export type Endpoint = {
   /** A2A's own tenant, echoed in every v1.0 request (A2A 1.0 section 8.3.2). */
   agentTenant?: string
   credentials?: Credentials
+  /** Gives each call its W3C `traceparent`. */
+  traceparent?: () => string
 }
 
 /** One operation, as JSON-RPC and as HTTP+JSON name it. */
@@ -38,6 +40,7 @@ export function buildRequest(
   const { method, params, rest } = operation
   const url = new URL(endpoint.url)
   const headers: Record<string, string> = { 'A2A-Version': endpoint.version, Accept: accept }
+  if (endpoint.traceparent !== undefined) headers.traceparent = endpoint.traceparent()
   const { agentTenant } = endpoint
   let body: unknown
   if (endpoint.binding === 'JSONRPC') {

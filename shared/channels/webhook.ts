@@ -19,13 +19,17 @@ type Webhook = {
   /** JSON text, sent and signed as it is. */
   body: string
   nowMs: number
+  /** W3C `traceparent` of this attempt. */
+  traceparent?: string
 }
 
 /** Sends a webhook once. Never throws for anything that the target or the network does. */
-export async function sendWebhook({ net, url, secrets, id, body, nowMs }: Webhook): Promise<Outcome> {
+export async function sendWebhook(webhook: Webhook): Promise<Outcome> {
+  const { net, url, secrets, id, body, nowMs, traceparent } = webhook
   const headers = {
     'content-type': 'application/json',
     [hopHeader]: '1',
+    ...(traceparent !== undefined && { traceparent }),
     ...sign(secrets, { id, body, nowMs }),
   }
   try {

@@ -11,6 +11,7 @@ export type Told = {
   at: number
   timestamp: string
   signature: string
+  traceparent: string
   type: string
   data: { state: string; taskId: string; agent: string; rev: number; seq?: number; target: string }
 }
@@ -84,6 +85,7 @@ function judge(secret: string, { at, body, headers }: Arrived): Told {
     at,
     timestamp: text('webhook-timestamp'),
     signature: text('webhook-signature'),
+    traceparent: text('traceparent'),
     type,
     data,
   }

@@ -156,6 +156,7 @@ describe('a subscription', () => {
       states: ['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required'],
       hasCredentials: false,
       registration: { status: 'handed_out', says: expect.any(String) },
+      traceparent: expect.any(String),
       createdAt: expect.any(Number),
       expiresAt: expect.any(Number),
       bindBy: expect.any(Number),

@@ -235,7 +235,7 @@ test('what is queued is a pointer: ids, the state that was named, the time', asy
       at: door.now(),
       state: 'completed',
     },
-    ...{ notice: expect.any(String), timer: true },
+    ...{ notice: expect.any(String), timer: true, trace: expect.any(String) },
   })
   const kept = JSON.stringify([await door.ground.messages('look'), await door.ground.items()])
   for (const secret of [to.hook.token, 'the same words']) expect(kept).not.toContain(secret)
