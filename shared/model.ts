@@ -93,8 +93,9 @@ export type Subscription = {
   /** JWE of {@link Credentials}; wins over the agent's own. */
   credentials?: string
   credentialsAt?: number
-  /** Generation of the derived hook token. */
+  /** Generation of the derived hook token, and until when pushes by the one before it are still accepted. */
   generation: number
+  previousUntil?: number
   status: 'active' | 'expired' | 'deleted'
   registration: Registration
   /** W3C trace context in which all of it is done: the caller's, or one of our own. Missing in those made before there was one. */

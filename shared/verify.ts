@@ -22,7 +22,7 @@ export type Expected = {
   hook: string
   /** The hook's URL: the audience unless the rule names another. */
   hookUrl: string
-  /** Tokens handed out: present and previous generation. */
+  /** Tokens handed out, of each generation that is accepted. */
   tokens: string[]
   /** Credentials handed out, as they stand in `authentication.credentials`. */
   credentials: string[]

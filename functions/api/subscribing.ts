@@ -273,6 +273,8 @@ export const shown = (relay: Relay, sub: Subscription) => ({
   hasCredentials: sub.credentials !== undefined,
   registration: { ...sub.registration, says: says[sub.registration.status] },
   traceparent: sub.traceparent,
+  generation: sub.generation,
+  previousUntil: (sub.previousUntil ?? 0) > relay.now() ? sub.previousUntil : undefined,
   createdAt: sub.createdAt,
   expiresAt: sub.expiresAt,
   bindBy: sub.bindBy,

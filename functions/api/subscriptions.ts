@@ -15,6 +15,7 @@ import { type Env, tenantOf } from './auth.ts'
 import { CredentialsRequest } from './credentials.ts'
 import { readPage } from './cursor.ts'
 import { Id, newPathId, onlyQuery, parse, pathId, readBody, TaskId } from './input.ts'
+import { RotateRequest, rotate } from './rotating.ts'
 import {
   all,
   bind,
@@ -66,6 +67,11 @@ export function subscriptions(relay: Relay): Hono<Env> {
       const sub = await liveSubscription(relay, tenant, pathId(c, 'id'))
       const { taskId } = await readBody(c, z.strictObject({ taskId: TaskId }))
       return c.json(await bind(relay, sub, taskId))
+    })
+    .post('/subscriptions/:id/rotate', async c => {
+      const tenant = tenantOf(c.get('caller'), 'write')
+      const sub = await liveSubscription(relay, tenant, pathId(c, 'id'))
+      return c.json(await rotate(relay, sub, await readBody(c, RotateRequest)))
     })
     .put('/subscriptions/:id/credentials', async c => {
       const tenant = tenantOf(c.get('caller'), 'write')

@@ -75,6 +75,23 @@ export const replaceCredentials = (table: Table, ref: string, credentials: strin
     '#status = :active',
   )
 
+/**
+ * Begins the next generation of hook secrets. Of two requests that replace the same generation one does; the agent does
+ * not know the new secrets yet, so the push config counts as handed out only.
+ * @param previousUntil until when the replaced ones are still accepted, ms
+ */
+export const rotateSubscription = (table: Table, ref: string, replaced: number, previousUntil: number) =>
+  update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'SET #generation = :next, #previousUntil = :previousUntil, #registration = :registration',
+    {
+      ...{ next: replaced + 1, previousUntil, replaced, active: 'active' },
+      registration: { status: 'handed_out' },
+    },
+    '#status = :active AND #generation = :replaced',
+  )
+
 /** Ends a subscription for good; what it was stays readable for 30 days. */
 export const endSubscription = (table: Table, ref: string, status: 'deleted' | 'expired', now: number) =>
   update<Subscription>(

@@ -70,6 +70,7 @@ export const routes: readonly Route[] = [
   route('read', 'GET', '/v1/subscriptions/:id'),
   route('read', 'GET', '/v1/subscriptions'),
   route('write', 'POST', '/v1/subscriptions/:id/bind'),
+  route('write', 'POST', '/v1/subscriptions/:id/rotate'),
   route('write', 'PUT', '/v1/subscriptions/:id/credentials'),
   route('write', 'DELETE', '/v1/subscriptions/:id'),
   route('write', 'PUT', '/v1/targets/:target'),

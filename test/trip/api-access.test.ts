@@ -189,6 +189,7 @@ describe('what belongs to another tenant', () => {
       ['GET', ''],
       ['DELETE', ''],
       ['POST', '/bind', { taskId: 't' }],
+      ['POST', '/rotate', { generation: 1 }],
       ['PUT', '/credentials', { credentials: { type: 'bearer', token: 'x' } }],
     ]
     for (const [method, suffix, body] of path.includes('subscriptions') ? calls : calls.slice(0, 2)) {

@@ -61,6 +61,7 @@ const known: Record<string, () => unknown> = {
   secret: () => `whsec_${Buffer.alloc(32, 9).toString('base64')}`,
   scopes: () => ['read'],
   label: () => 'fuzz',
+  generation: () => 1,
 }
 
 /** What each route's body needs. */
@@ -69,6 +70,7 @@ const needs: Record<string, string[]> = {
   '/v1/subscriptions': ['agent', 'client'],
   '/v1/subscriptions/:id': ['agent', 'client'],
   '/v1/subscriptions/:id/bind': ['taskId'],
+  '/v1/subscriptions/:id/rotate': ['generation'],
   '/v1/subscriptions/:id/credentials': ['credentials'],
   '/v1/targets/:target': ['url'],
   '/v1/keys': ['scopes'],

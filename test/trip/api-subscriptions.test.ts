@@ -157,6 +157,7 @@ describe('a subscription', () => {
       hasCredentials: false,
       registration: { status: 'handed_out', says: expect.any(String) },
       traceparent: expect.any(String),
+      generation: 1,
       createdAt: expect.any(Number),
       expiresAt: expect.any(Number),
       bindBy: expect.any(Number),
