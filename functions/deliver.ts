@@ -2,8 +2,9 @@
 import { eventType } from '../shared/a2a/task.ts'
 import { type Outcome, retryAfterMs } from '../shared/channels/channel.ts'
 import { DeliverMessage } from '../shared/messages.ts'
-import type { Wake, Watch } from '../shared/model.ts'
+import type { Target, Wake, Watch } from '../shared/model.ts'
 import { writeWakeId } from '../shared/names.ts'
+import { tellOperations } from '../shared/operations.ts'
 import { isSuperseded, leaseMs } from '../shared/policy.ts'
 import { longestDelayMs, sendDeliver } from '../shared/queue.ts'
 import { type Relay, within } from '../shared/relay.ts'
@@ -18,11 +19,11 @@ import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.
 export const door = (world: Relay): QueueHandler =>
   eachRecord(world, async body => {
     const message = DeliverMessage.parse(body)
-    const watch = await getWatch(world.table, message.subject)
-    if (watch === undefined) return 'done'
-    const relay = within(world, { trace: message.trace, parent: watch.parent })
+    const watch = message.of?.about === undefined ? await getWatch(world.table, message.subject) : undefined
+    const relay = within(world, { trace: message.trace, parent: watch?.parent })
     const now = relay.now()
-    const seed = message.of && seedOf(watch, message.subject, message.id, message.of)
+    const seed = message.of && seedOf(watch, message, message.of)
+    if (message.of !== undefined && seed === undefined) return 'done'
     const at = { now, until: now + leaseMs }
     const leased = await leaseWake(relay.table, message.subject, message.id, at, seed)
     switch (leased.kind) {
@@ -32,7 +33,7 @@ export const door = (world: Relay): QueueHandler =>
       case 'busy':
         return 'again'
       case 'early':
-        await sendDeliver(relay.queues, groupOf(watch.tenant, message), message, leased.next - now)
+        await sendDeliver(relay.queues, groupOf(seed, message), message, leased.next - now)
         return 'done'
       case 'leased':
         return attempt(relay, watch, message, leased.wake)
@@ -41,21 +42,22 @@ export const door = (world: Relay): QueueHandler =>
 
 export const handler = onLambda('deliver', door)
 
-function seedOf(watch: Watch, subject: string, id: string, of: NonNullable<DeliverMessage['of']>): Wake {
-  const { tenant, agent, taskId, contextId } = watch
+/** The record that a first message makes; undefined when there is nothing that it could be about. */
+function seedOf(
+  watch: Watch | undefined,
+  { subject, id }: DeliverMessage,
+  of: NonNullable<DeliverMessage['of']>,
+): Wake | undefined {
+  const { tenant: named, type, ...facts } = of
+  const tenant = watch?.tenant ?? named
+  if (tenant === undefined) return undefined
   return {
+    ...facts,
     id: writeWakeId(subject, id),
     tenant,
-    agent,
-    taskId,
-    ...(contextId !== undefined && { contextId }),
-    sub: of.sub,
-    target: of.target,
-    type: eventType(of.state),
-    state: of.state,
-    rev: of.rev,
-    ...(of.seq !== undefined && { seq: of.seq }),
-    at: of.at,
+    ...(watch !== undefined && { agent: watch.agent, taskId: watch.taskId }),
+    ...(watch?.contextId !== undefined && { contextId: watch.contextId }),
+    type: type ?? eventType(of.state ?? 'unknown'),
     status: 'pending',
     attempts: [],
     tries: 0,
@@ -63,23 +65,38 @@ function seedOf(watch: Watch, subject: string, id: string, of: NonNullable<Deliv
   }
 }
 
-const groupOf = (tenant: string, message: DeliverMessage): string =>
-  message.of === undefined ? message.subject : targetGroup(tenant, message.of.target)
+const groupOf = (seed: Wake | undefined, message: DeliverMessage): string =>
+  seed === undefined ? message.subject : targetGroup(seed.tenant, seed.target)
 
-async function attempt(relay: Relay, watch: Watch, message: DeliverMessage, wake: Wake): Promise<Handled> {
+async function attempt(
+  relay: Relay,
+  watch: Watch | undefined,
+  message: DeliverMessage,
+  wake: Wake,
+): Promise<Handled> {
   const end = (standing: Standing): Promise<Handled> => record(relay, message, wake, standing)
   const target = await getTarget(relay.table, wake.tenant, wake.target)
   // Read last: deletion means that no wake is sent from then on.
-  const sub = await getSubscription(relay.table, wake.sub)
-  if (!isLive(sub, relay.now())) return end({ status: 'dropped' })
-  if (isSuperseded(watch, sub, wake.rev)) return end({ status: 'superseded' })
+  const sub = wake.sub === undefined ? undefined : await getSubscription(relay.table, wake.sub)
+  if (wake.sub !== undefined && !isLive(sub, relay.now())) return end({ status: 'dropped' })
+  if (watch && sub && tellsState(wake) && isSuperseded(watch, sub, wake.rev ?? 0))
+    return end({ status: 'superseded' })
   if (target === undefined || target.status === 'disabled') return end({ status: 'dropped' })
   const begun = relay.now()
-  const outcome = await sendWake(within(relay, { trace: sub.traceparent }), target, wake)
+  const outcome = await sendWake(within(relay, { trace: sub?.traceparent }), target, wake)
   relay.log({ step: 'wake.sent', ...idsOf(wake), verdict: outcome.kind, status: outcome.status })
-  if (outcome.kind === 'disable')
-    await disableTarget(relay.table, target.tenant, target.target, target.generation, outcome.reason)
+  if (outcome.kind === 'disable') await disable(relay, target, outcome.reason)
   return end(standingAfter(relay, wake, outcome, begun))
+}
+
+/** True when the wake tells a task's state. What a step tells is told by no revision. */
+const tellsState = ({ type, state }: Wake): boolean => state !== undefined && type === eventType(state)
+
+/** Told first, disabled second. */
+async function disable(relay: Relay, { tenant, target, generation }: Target, reason: string): Promise<void> {
+  const happened = { type: 'target.disabled', since: generation, data: { reason } } as const
+  await tellOperations(relay, tenant, { target }, happened)
+  await disableTarget(relay.table, tenant, target, generation, reason)
 }
 
 /** What a wake is after an attempt came to this. */
@@ -126,4 +143,5 @@ const idsOf = (wake: Wake) => ({
   wake: wake.id,
   target: wake.target,
   rev: wake.rev,
+  type: wake.type,
 })

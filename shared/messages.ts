@@ -69,12 +69,25 @@ export const DeliverMessage = z.object({
   /** Everything the record needs, for the first attempt; later ones read the record. */
   of: z.optional(
     z.object({
-      sub: z.string(),
       target: z.string(),
-      state,
-      rev: z.number(),
       at: z.number(),
-      seq: z.optional(z.number()),
+      /** Of a task: the subscription's ref, and what was known. */
+      sub: z.exactOptional(z.string()),
+      state: z.exactOptional(state),
+      rev: z.exactOptional(z.number()),
+      seq: z.exactOptional(z.number()),
+      /** What else happened than that the task came to a state: the event's type and fields. */
+      type: z.exactOptional(z.string()),
+      data: z.exactOptional(z.record(z.string(), z.string())),
+      /** Whose event it is, and what it is about, if no task. */
+      tenant: z.exactOptional(z.string()),
+      about: z.exactOptional(
+        z.union([
+          z.object({ agent: z.string() }),
+          z.object({ target: z.string() }),
+          z.object({ subscription: z.string() }),
+        ]),
+      ),
     }),
   ),
 })

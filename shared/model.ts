@@ -150,6 +150,8 @@ export type Watch = {
   /** Refs of the subscriptions on this task, and those among them that were not told the present state yet. */
   subs: string[]
   fresh: string[]
+  /** Steps that are true and were not told yet, as steps.ts writes them. */
+  owed: string[]
   state?: TaskState
   /** Digest of what a client could see, and the last digests with the agent's timestamp (see policy). */
   digest?: string
@@ -194,11 +196,17 @@ export type InboxEntry = {
   agent: string
   taskId: string
   contextId?: string
-  state: TaskState
+  /** Missing in a step of a task that was never seen. */
+  state?: TaskState
   rev: number
   at: number
   subscription: string
+  /** What a step says beyond its type. */
+  data?: Record<string, string>
 }
+
+/** What an event is about that is no task's: one of these by its id. */
+export type About = { agent: string } | { target: string } | { subscription: string }
 
 export type Attempt = {
   at: number
@@ -217,16 +225,21 @@ export type Wake = {
   /** Public id: `wk_` + subject + id; sent as `webhook-id`, equal on every retry. */
   id: string
   tenant: string
-  agent: string
-  taskId: string
+  /** Of a task's wakes: the task, and the ref of the subscription that asked for it. */
+  agent?: string
+  taskId?: string
   contextId?: string
-  sub: string
+  sub?: string
+  /** Of all others: what they are about. */
+  about?: About
   target: string
   type: string
-  state: TaskState
-  rev: number
+  state?: TaskState
+  rev?: number
+  /** What is said beyond the type. */
+  data?: Record<string, string>
   seq?: number
-  /** When the state was first seen; stable over retries. */
+  /** When it became so; stable over retries. */
   at: number
   status: WakeStatus
   attempts: Attempt[]

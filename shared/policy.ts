@@ -42,9 +42,9 @@ export const isSettled = (watch: Watch, cause: Cause): boolean => watch.looked >
 export const covered = (watch: Watch, cause: Cause, own: boolean): Cause =>
   own ? { ...cause, at: Math.max(cause.at, watch.again - windowMs) } : cause
 
-/** True when somebody has to be told: a revision that was not published, or a subscriber who came late. */
+/** True when somebody has to be told: of a revision that was not published, of a step, or of all since coming late. */
 export const isUnpublished = (watch: Watch): boolean =>
-  watch.rev > watch.woken || (watch.rev > 0 && watch.fresh.length > 0)
+  watch.rev > watch.woken || (watch.rev > 0 && watch.fresh.length > 0) || watch.owed.length > 0
 
 /** True when the task ended, everybody was told and no timer is left. */
 export const isOver = (watch: Watch): boolean =>
@@ -138,13 +138,16 @@ export const troubleMs = (failures: number): number => Math.min(2 * second * 2 *
 /** How long tick holds an entry that it queued: 5 minutes, doubled at each try that changed nothing, at most 6 hours. */
 export const holdMs = (tries: number): number => Math.min(5 * minute * 2 ** tries, 6 * hour)
 
-/** Names what a target is told of a watch: the same revision for the same subscription is the same wake. */
-export const wakeIdOf = (watch: Watch, rev: number, subscription: string, target: string): string =>
-  idOf('wake', watch.key, watch.created, 'state', rev, subscription, target)
+/**
+ * Names what a target is told of a watch: the same revision for the same subscription is the same wake.
+ * @param what a revision, or the text of a step
+ */
+export const wakeIdOf = (watch: Watch, what: number | string, subscription: string, target: string): string =>
+  idOf('wake', watch.key, watch.created, 'state', what, subscription, target)
 
-/** Names one revision in one client's inbox. */
-export const entryIdOf = (watch: Watch, rev: number, client: string): string =>
-  idOf('entry', watch.key, watch.created, rev, client)
+/** Names one revision, or the text of a step, in one client's inbox. */
+export const entryIdOf = (watch: Watch, what: number | string, client: string): string =>
+  idOf('entry', watch.key, watch.created, what, client)
 
 const record = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {}

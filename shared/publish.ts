@@ -4,12 +4,24 @@ import type { Subscription, Watch } from './model.ts'
 import { entryIdOf, wakeIdOf, wants } from './policy.ts'
 import { sendDeliver } from './queue.ts'
 import { type Relay, within } from './relay.ts'
+import { readStep } from './steps.ts'
 import { appendEntry } from './store/inbox.ts'
 import { targetGroup } from './store/keys.ts'
 import { getSubscription, isLive } from './store/subscriptions.ts'
 
 /** Whom a watch concerns: those with a live subscription, and the refs of those whose subscription is over. */
 export type Audience = { live: Subscription[]; gone: string[] }
+
+/** One thing to be told; `name` is what its ids are made of: a revision, or the text of a step. */
+type News = {
+  name: number | string
+  rev: number
+  state?: TaskState
+  at: number
+  /** Of a step; a revision's type is its state's. */
+  type?: string
+  data?: Record<string, string>
+}
 
 /** Reads who is subscribed. */
 export async function audienceOf(relay: Relay, watch: Watch): Promise<Audience> {
@@ -24,80 +36,79 @@ export const concerns = (audience: Audience, state: TaskState): boolean =>
   audience.live.some(sub => wants(sub, state) && (sub.client !== undefined || sub.targets.length > 0))
 
 /**
- * Publishes the present revision to those who were not told it. May run again after a crash: entries and wakes have
- * the same ids then.
+ * Publishes the present revision to those who were not told it, then every step that is owed, whatever states were asked
+ * for. May run again after a crash: entries and wakes have the same ids then.
  */
 export async function publish(relay: Relay, watch: Watch, audience: Audience): Promise<void> {
-  const { state } = watch
-  if (state === undefined) return
-  const everybody = watch.rev > watch.woken
-  const told = audience.live.filter(sub => (everybody || watch.fresh.includes(sub.ref)) && wants(sub, state))
+  const { state, rev, changed } = watch
+  const everybody = rev > watch.woken
+  if (state !== undefined && (everybody || watch.fresh.length > 0)) {
+    const told = audience.live.filter(
+      sub => (everybody || watch.fresh.includes(sub.ref)) && wants(sub, state),
+    )
+    await tellAll(relay, watch, told, { name: rev, rev, state, at: changed })
+  }
+  for (const text of watch.owed) {
+    const { sub: only, ...step } = readStep(text)
+    const told = audience.live.filter(({ ref }) => only === undefined || only === ref)
+    await tellAll(relay, watch, told, { name: text, ...step })
+  }
+}
+
+async function tellAll(relay: Relay, watch: Watch, told: Subscription[], news: News): Promise<void> {
   for (const sub of told) {
     const inside = within(relay, { trace: sub.traceparent })
-    const seq = await enter(inside, watch, state, sub)
-    for (const target of sub.targets) await wake(inside, watch, state, sub, target, seq)
+    const seq = await enter(inside, watch, news, sub)
+    for (const target of sub.targets) await wake(inside, watch, news, { sub, target, seq })
   }
-  relay.log({
-    step: 'watch.published',
-    tenant: watch.tenant,
-    agent: watch.agent,
-    task: watch.taskId,
-    rev: watch.rev,
-    state,
-    told: told.length,
-  })
+  relay.log({ step: 'watch.published', ...idsOf(watch, news), told: told.length })
 }
 
 async function enter(
   relay: Relay,
   watch: Watch,
-  state: TaskState,
-  sub: Subscription,
+  news: News,
+  { id: subscription, client }: Subscription,
 ): Promise<number | undefined> {
-  if (sub.client === undefined) return undefined
-  const { tenant, agent, taskId, contextId, rev, changed } = watch
-  const id = entryIdOf(watch, rev, sub.client)
+  if (client === undefined) return undefined
+  const { tenant, agent, taskId, contextId } = watch
+  const { rev, state, at, data } = news
+  const id = entryIdOf(watch, news.name, client)
   const entry = {
     id,
-    type: eventType(state),
+    type: news.type ?? eventType(state ?? 'unknown'),
     agent,
     taskId,
     ...(contextId !== undefined && { contextId }),
-    state,
+    ...(state !== undefined && { state }),
     rev,
-    at: changed,
-    subscription: sub.id,
+    at,
+    subscription,
+    ...(data !== undefined && { data }),
   }
-  const seq = await appendEntry(relay.table, tenant, sub.client, entry, relay.now)
-  relay.log({
-    step: 'inbox.appended',
-    tenant,
-    subscription: sub.id,
-    agent,
-    task: taskId,
-    rev,
-    entry: id,
-    seq,
-  })
+  const seq = await appendEntry(relay.table, tenant, client, entry, relay.now)
+  relay.log({ step: 'inbox.appended', ...idsOf(watch, news), subscription, entry: id, seq })
   return seq
 }
 
 async function wake(
   relay: Relay,
   watch: Watch,
-  state: TaskState,
-  sub: Subscription,
-  target: string,
-  seq: number | undefined,
+  { name, ...news }: News,
+  { sub, target, seq }: { sub: Subscription; target: string; seq: number | undefined },
 ): Promise<void> {
-  const { tenant, agent, taskId, rev, changed } = watch
-  const id = wakeIdOf(watch, rev, sub.ref, target)
-  await sendDeliver(relay.queues, targetGroup(tenant, target), {
+  const id = wakeIdOf(watch, name, sub.ref, target)
+  await sendDeliver(relay.queues, targetGroup(watch.tenant, target), {
     v: 1,
     kind: 'wake',
     subject: watch.key,
     id,
-    of: { sub: sub.ref, target, state, rev, at: changed, ...(seq !== undefined && { seq }) },
+    of: { ...news, sub: sub.ref, target, ...(seq !== undefined && { seq }) },
   })
-  relay.log({ step: 'wake.queued', tenant, subscription: sub.id, agent, task: taskId, rev, wake: id, target })
+  relay.log({ step: 'wake.queued', ...idsOf(watch, news), subscription: sub.id, wake: id, target })
 }
+
+const idsOf = (
+  { tenant, agent, taskId }: Watch,
+  { rev, state, type }: Pick<News, 'rev' | 'state' | 'type'>,
+) => ({ tenant, agent, task: taskId, rev, state, type })

@@ -68,6 +68,7 @@ export async function tell(relay: Relay, watch: Watch, audience: Audience): Prom
   const heard = new Set(audience.live.map(({ ref }) => ref))
   await publishedWatch(relay.table, watch, {
     told: watch.fresh.filter(ref => heard.has(ref)),
+    steps: watch.owed,
     over: isTerminal(watch.state),
     now: relay.now(),
   })

@@ -3,6 +3,7 @@ import { listTasks } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { endpointFor } from './calling.ts'
 import type { Agent, Subscription } from './model.ts'
+import { tellOperations } from './operations.ts'
 import { floorMs } from './policy.ts'
 import { sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
@@ -30,6 +31,12 @@ export async function settleSubscription(relay: Relay, ref: string): Promise<'do
   }
   if (sub.scope === 'agent') await sweep(relay, sub)
   else if (sub.taskId === undefined && sub.bindBy !== undefined && sub.bindBy <= now) {
+    await tellOperations(
+      relay,
+      sub.tenant,
+      { subscription: sub.id },
+      { type: 'subscription.expired', since: ref },
+    )
     await endSubscription(relay.table, ref, 'expired', now)
     relay.log({ step: 'subscription.expired', tenant: sub.tenant, subscription: sub.id })
   }

@@ -7,6 +7,7 @@ import { type HttpRequest, readRequest } from '../request.ts'
 import { agents } from './agents.ts'
 import { authenticate, type Env } from './auth.ts'
 import { health } from './health.ts'
+import { operations } from './operations.ts'
 import { pages } from './pages.ts'
 import { answerProblem } from './problem.ts'
 import { subscriptions } from './subscriptions.ts'
@@ -18,7 +19,8 @@ import { tenants } from './tenants.ts'
 export function createApi(relay: Relay): Hono<Env> {
   const app = new Hono<Env>()
   const v1 = new Hono<Env>().use(authenticate(relay))
-  for (const noun of [tenants, agents, health, subscriptions, targets, tasks]) v1.route('/', noun(relay))
+  for (const noun of [tenants, agents, health, subscriptions, targets, operations, tasks])
+    v1.route('/', noun(relay))
   app.route('/', pages)
   app.route('/v1', v1)
   app.onError((error, c) => answerProblem(relay, error, c))

@@ -7,6 +7,7 @@ import { readWakeId } from '../../shared/names.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { list } from '../../shared/store/directory.ts'
 import { readInbox } from '../../shared/store/inbox.ts'
+import { subjectOf } from '../../shared/store/keys.ts'
 import { getSnapshot } from '../../shared/store/snapshots.ts'
 import { getWake, listFailed, listWakes, type Wakes } from '../../shared/store/wakes.ts'
 import { watchesOf } from '../../shared/store/watches.ts'
@@ -38,13 +39,10 @@ export function tasks(relay: Relay): Hono<Env> {
       return c.json({ client, entries: feed.entries, next: String(feed.next) })
     })
     .get('/wakes', async c => {
-      onlyQuery(c, 'task', 'agent', 'principal', 'state', 'limit', 'after')
+      onlyQuery(c, 'task', 'agent', 'principal', 'target', 'state', 'limit', 'after')
       const tenant = tenantOf(c.get('caller'), 'read')
       const page = readPage(relay, c, tenant)
-      const { wakes, next } =
-        c.req.query('state') === undefined
-          ? await wakesOfTask(relay, tenant, c, page)
-          : await failedWakes(relay, tenant, c, page)
+      const { wakes, next } = await wakesFor(relay, tenant, c, page)
       return c.json({ wakes: wakes.map(shownWake), next: page.cursor(next) })
     })
     .get('/wakes/:id', async c => {
@@ -68,6 +66,21 @@ function onlyOne(watches: Watch[], principal: string | undefined): Watch {
       fields: [{ pointer: '?principal', detail: 'Several principals see this task' }],
     })
   return watch
+}
+
+/** The wakes that are asked for: a tenant's failed ones, those about a task, or about an agent or a target itself. */
+async function wakesFor(relay: Relay, tenant: string, c: Context, page: Page): Promise<Wakes> {
+  const { state, task, agent, target } = c.req.query()
+  if (state !== undefined) return failedWakes(relay, tenant, c, page)
+  if (target !== undefined) {
+    onlyQuery(c, 'target', 'limit', 'after')
+    const subject = subjectOf(tenant, { target: parse(Id, target, '?target') })
+    return listWakes(relay.table, subject, page.limit, page.after)
+  }
+  if (task !== undefined || agent === undefined) return wakesOfTask(relay, tenant, c, page)
+  onlyQuery(c, 'agent', 'limit', 'after')
+  const subject = subjectOf(tenant, { agent: parse(Id, agent, '?agent') })
+  return listWakes(relay.table, subject, page.limit, page.after)
 }
 
 async function wakesOfTask(relay: Relay, tenant: string, c: Context, { limit, after }: Page): Promise<Wakes> {
@@ -131,8 +144,10 @@ const shownWake = (wake: Wake) => ({
   agent: wake.agent,
   taskId: wake.taskId,
   contextId: wake.contextId,
+  about: wake.about,
   state: wake.state,
   rev: wake.rev,
+  data: wake.data,
   seq: wake.seq,
   at: wake.at,
   tries: wake.tries,

@@ -14,6 +14,7 @@ import {
   removeTenant,
 } from '../../shared/store/access.ts'
 import { follow, list, point, unpoint } from '../../shared/store/directory.ts'
+import { removeOperations } from '../../shared/store/operations.ts'
 import { type Caller, type Env, operatorOnly, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
 import { Id, idPattern, newPathId, onlyQuery, pathId, readBody, Text } from './input.ts'
@@ -55,6 +56,7 @@ export function tenants(relay: Relay): Hono<Env> {
       for (const kind of ['keys', 'subscriptions', 'agents', 'targets'] as const)
         if ((await list(table, tenant, { kind }, 1)).pointers.length > 0)
           throw new RouseError('conflict', { detail: `The tenant still has ${kind}; delete them first.` })
+      await removeOperations(table, tenant)
       await removeTenant(table, tenant)
       return c.body(null, 204)
     })

@@ -122,8 +122,9 @@ const entryOf = (stored: Partial<InboxEntry>): Omit<InboxEntry, 'seq'> => ({
   agent: stored.agent ?? '',
   taskId: stored.taskId ?? '',
   ...(stored.contextId !== undefined && { contextId: stored.contextId }),
-  state: stored.state ?? 'unknown',
+  ...(stored.state !== undefined && { state: stored.state }),
   rev: stored.rev ?? 0,
   at: stored.at ?? 0,
   subscription: stored.subscription ?? '',
+  ...(stored.data !== undefined && { data: stored.data }),
 })

@@ -1,5 +1,6 @@
 // Builds every pk and sk of the one table; nothing else does. Pure. The key map stands in ARCHITECTURE, "Access paths".
 import { idOf, sha256 } from '../hash.ts'
+import type { About } from '../model.ts'
 
 export type Key = { pk: string; sk: string }
 
@@ -56,6 +57,7 @@ export const inboxEntryKey = (tenant: string, client: string, seq: number): Key 
 export const readEntrySeq = (sk: string): number => Number(sk.slice(entryPrefix.length))
 export const apiKeyKey = (keyHash: string): Key => ({ pk: `Y#${keyHash}`, sk: self })
 export const tenantKey = (tenant: string): Key => ({ pk: `T#${tenant}`, sk: self })
+export const operationsKey = (tenant: string): Key => ({ ...tenantKey(tenant), sk: 'operations' })
 export const quotaKey = (tenant: string, counted: string, day?: number): Key => ({
   ...tenantKey(tenant),
   sk: `quota#${counted}${day === undefined ? '' : `#${day}`}`,
@@ -64,6 +66,13 @@ export const quotaKey = (tenant: string, counted: string, day?: number): Key => 
 /** Names the watch of one task as one principal sees it. */
 export const watchOf = (tenant: string, agent: string, principal: string, taskId: string): string =>
   idOf('watch', tenant, agent, principal, taskId)
+
+/** Names the subject of events that are no task's. Its wakes stand under that name as those of a watch do. */
+export function subjectOf(tenant: string, about: About): string {
+  if ('agent' in about) return idOf('subject', 'agent', tenant, about.agent)
+  if ('target' in about) return idOf('subject', 'target', tenant, about.target)
+  return idOf('subject', 'subscription', tenant, about.subscription)
+}
 
 /** Slot of the timer index that an item belongs to. */
 export const slotOf = (pk: string, shards: number): string => slotNamed(shardOf(pk, shards))

@@ -14,18 +14,20 @@ export const usualPrincipal = 'agent'
 /** Subscriptions on one task as one principal. */
 export const subsLimit = 50
 
-type Stored = Omit<Watch, 'subs' | 'fresh'> & {
+type Stored = Omit<Watch, 'subs' | 'fresh' | 'owed'> & {
   subs?: Set<string>
   fresh?: Set<string>
+  owed?: Set<string>
   /** Mark of the lease's holder: two may lease in the same millisecond. */
   holder?: string
 }
 
-const read = (key: string, { subs, fresh, ...stored }: Stored): Watch => ({
+const read = (key: string, { subs, fresh, owed, ...stored }: Stored): Watch => ({
   ...stored,
   key,
   subs: [...(subs ?? [])],
   fresh: [...(fresh ?? [])],
+  owed: [...(owed ?? [])],
 })
 
 export async function getWatch(table: Table, watch: string): Promise<Watch | undefined> {
@@ -110,7 +112,7 @@ export const endWatch = (table: Table, watch: string, now: number) =>
   update<Stored>(
     table,
     watchKey(watch),
-    'SET #ttl = :ttl REMOVE #slot, #due',
+    'SET #ttl = :ttl REMOVE #slot, #due, #owed',
     { ttl: Math.ceil(now / 1000) + keptSeconds },
     'attribute_exists(#pk) AND attribute_not_exists(#subs)',
   )
@@ -151,45 +153,75 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
   due?: number
 }
 
-/** Saves a look under its lease; false when the lease was lost to another. */
-export async function saveLook(table: Table, watch: Watch, seen: Seen): Promise<Watch | undefined> {
+/** Adds steps to what is owed, in the write that makes them true: a crash can lose neither without the other. */
+const owing = (steps: string[]): string => (steps.length > 0 ? ' ADD #owed :steps' : '')
+const owedValues = (steps: string[]) => (steps.length > 0 ? { steps: new Set(steps) } : {})
+
+/**
+ * Saves a look under its lease; undefined when the lease was lost to another.
+ * @param steps what became true with it, see steps.ts
+ */
+export async function saveLook(
+  table: Table,
+  watch: Watch,
+  seen: Seen,
+  steps: string[] = [],
+): Promise<Watch | undefined> {
   const present = Object.entries({ ...seen, holds: 0 }).filter(([, value]) => value !== undefined)
   const gone = ['trouble', 'troubleSince', 'failures', ...(seen.backSince === undefined ? ['backSince'] : [])]
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
-    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')} REMOVE ${gone.map(name => `#${name}`).join(', ')}`,
-    { ...Object.fromEntries(present), start: watch.lookAt },
+    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')} REMOVE ${gone.map(name => `#${name}`).join(', ')}${owing(steps)}`,
+    { ...Object.fromEntries(present), ...owedValues(steps), start: watch.lookAt },
     '#lookAt = :start',
   )
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
 }
 
-/** Saves why a look gave no task, and ends its lease. Such a look does not count as one that completed. */
+/**
+ * Saves why a look gave no task. Such a look does not count as one that completed. Its lease ends, unless steps became
+ * true with it: those are still to be told under it.
+ */
 export async function saveTrouble(
   table: Table,
   watch: Watch,
   fault: { trouble: Trouble; since: number; failures: number; due: number | undefined },
-): Promise<boolean> {
-  const { ok } = await update<Stored>(
+  steps: string[] = [],
+): Promise<Watch | undefined> {
+  const lease = steps.length > 0 ? watch.lease : 0
+  const saved = await update<Stored>(
     table,
     watchKey(watch.key),
-    `SET #trouble = :trouble, #troubleSince = :since, #failures = :failures, #lease = :zero${fault.due === undefined ? '' : ', #due = :due'}`,
-    { ...fault, zero: 0, start: watch.lookAt },
+    `SET #trouble = :trouble, #troubleSince = :since, #failures = :failures, #lease = :lease${fault.due === undefined ? '' : ', #due = :due'}${owing(steps)}`,
+    { ...fault, ...owedValues(steps), lease, start: watch.lookAt },
     '#lookAt = :start',
   )
-  return ok
+  return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
 }
 
 /**
+ * Owes a step that no look found, and gives the watch a timer if it has none, so that it is told even if nothing else
+ * happens. The same step again changes nothing.
+ */
+export const oweStep = (table: Table, watch: string, step: string, due: number) =>
+  update<Stored>(
+    table,
+    watchKey(watch),
+    'SET #slot = if_not_exists(#slot, :slot), #due = if_not_exists(#due, :due) ADD #owed :steps',
+    { ...owedValues([step]), slot: slotOf(watchKey(watch).pk, table.shards), due },
+    'attribute_exists(#pk)',
+  )
+
+/**
  * Marks a revision as published and ends the lease. The timer of an ended task goes only here, and only when everybody
- * on the watch was told, so that whatever is unpublished is found again.
- * @param done who was told now; `over` if the task ended
+ * on the watch was told and nothing is owed, so that whatever is unpublished is found again.
+ * @param done who was told now, and which steps; `over` if the task ended
  */
 export async function publishedWatch(
   table: Table,
   watch: Watch,
-  done: { told: string[]; over: boolean; now: number },
+  done: { told: string[]; steps: string[]; over: boolean; now: number },
 ): Promise<boolean> {
   const values = {
     rev: watch.rev,
@@ -197,19 +229,23 @@ export async function publishedWatch(
     start: watch.lookAt,
     ttl: Math.ceil(done.now / 1000) + keptSeconds,
     ...(done.told.length > 0 && { told: new Set(done.told) }),
+    ...owedValues(done.steps),
   }
-  const forget = done.told.length > 0 ? 'DELETE #fresh :told' : ''
+  const less = [
+    ...(done.told.length > 0 ? ['#fresh :told'] : []),
+    ...(done.steps.length > 0 ? ['#owed :steps'] : []),
+  ]
+  const forget = less.length > 0 ? `DELETE ${less.join(', ')}` : ''
   const mine = '#lookAt = :start AND #rev = :rev'
   if (done.over) {
-    const everybody =
-      done.told.length > 0
-        ? '(attribute_not_exists(#fresh) OR #fresh = :told)'
-        : 'attribute_not_exists(#fresh)'
+    const nothingLeft = (set: string, told: string, some: boolean): string =>
+      some ? `(attribute_not_exists(${set}) OR ${set} = ${told})` : `attribute_not_exists(${set})`
+    const everybody = `${nothingLeft('#fresh', ':told', done.told.length > 0)} AND ${nothingLeft('#owed', ':steps', done.steps.length > 0)}`
     const change = `SET #woken = :rev, #lease = :zero, #ttl = :ttl REMOVE #slot, #due ${forget}`
     const ended = await update<Stored>(table, watchKey(watch.key), change, values, `${mine} AND ${everybody}`)
     if (ended.ok) return true
   }
-  // Somebody joined meanwhile: the timer stays for them.
+  // Somebody joined meanwhile, or another step is owed: the timer stays for that.
   const change = `SET #woken = :rev, #lease = :zero ${forget}`
   return (await update<Stored>(table, watchKey(watch.key), change, values, mine)).ok
 }

@@ -1,7 +1,16 @@
 // Watches in a real table: one look at a time has the lease, and the timer of an ended task stays for whoever joined meanwhile.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Watch } from '../../shared/model.ts'
-import { getWatch, leaseWatch, openWatch, publishedWatch, saveLook } from '../../shared/store/watches.ts'
+import { writeStep } from '../../shared/steps.ts'
+import {
+  getWatch,
+  leaseWatch,
+  openWatch,
+  oweStep,
+  publishedWatch,
+  saveLook,
+  saveTrouble,
+} from '../../shared/store/watches.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 const noon = Date.UTC(2026, 5, 15, 12)
@@ -49,10 +58,57 @@ test('who lost the lease saves nothing', async () => {
 test('the timer of an ended task goes when everybody was told, and stays for who joined meanwhile', async () => {
   const leased = there(await lease(await join('one')))
   await join('two')
-  await publishedWatch(ground.table, leased, { told: ['one'], over: true, now: noon })
+  await publishedWatch(ground.table, leased, { told: ['one'], steps: [], over: true, now: noon })
   expect(await getWatch(ground.table, leased.key)).toMatchObject({ fresh: ['two'], due: at.due, lease: 0 })
   const again = there(await lease(there(await getWatch(ground.table, leased.key)), noon + 2000))
-  await publishedWatch(ground.table, again, { told: ['two'], over: true, now: noon })
+  await publishedWatch(ground.table, again, { told: ['two'], steps: [], over: true, now: noon })
   const ended = there(await getWatch(ground.table, leased.key))
   expect([ended.fresh, ended.due]).toEqual([[], undefined])
+})
+
+const seen = { digest: 'd', ring: [], rev: 1, changed: noon, woken: 1, looked: noon, lease: noon + 32_000 }
+
+test('a step is owed by the very write that makes it true, and who lost the lease owes nothing', async () => {
+  const first = there(await lease(await join('one')))
+  const step = writeStep(first, 'task.orphaned', noon)
+  const second = there(await lease(first, noon + 40_000))
+  const fault = { trouble: 'not_found', since: noon, failures: 6, due: undefined } as const
+  expect(await saveTrouble(ground.table, first, fault, [step])).toBeUndefined()
+  expect((await getWatch(ground.table, first.key))?.owed).toEqual([])
+  // It is told under the lease, which goes on.
+  expect(await saveTrouble(ground.table, second, fault, [step])).toMatchObject({
+    owed: [step],
+    lease: second.lease,
+    trouble: 'not_found',
+  })
+  expect(await saveTrouble(ground.table, second, fault)).toMatchObject({ owed: [step], lease: 0 })
+})
+
+test('an ended task keeps its timer until what it owes was told, even what it came to owe meanwhile', async () => {
+  const leased = there(await lease(await join('one')))
+  const [told, later] = [
+    writeStep(leased, 'task.disputed', noon),
+    writeStep(leased, 'task.disputed', noon + 1),
+  ]
+  const saved = there(await saveLook(ground.table, leased, { ...seen, state: 'failed' }, [told]))
+  expect(saved.owed).toEqual([told])
+  await oweStep(ground.table, saved.key, later, noon + 1)
+  await publishedWatch(ground.table, saved, { told: ['one'], steps: [told], over: true, now: noon })
+  const owing = there(await getWatch(ground.table, saved.key))
+  expect(owing).toMatchObject({ owed: [later], fresh: [], due: at.due })
+  const again = there(await lease(owing, noon + 2000))
+  await publishedWatch(ground.table, again, { told: [], steps: [later], over: true, now: noon })
+  const ended = there(await getWatch(ground.table, saved.key))
+  expect([ended.owed, ended.due]).toEqual([[], undefined])
+})
+
+test('a step that comes when all is over gives the task a timer again, once however often it is owed', async () => {
+  const leased = there(await lease(await join('one')))
+  const saved = there(await saveLook(ground.table, leased, { ...seen, state: 'completed' }))
+  await publishedWatch(ground.table, saved, { told: ['one'], steps: [], over: true, now: noon })
+  const step = writeStep(saved, 'subscription.credentials_expired', noon)
+  await oweStep(ground.table, saved.key, step, noon + 5)
+  await oweStep(ground.table, saved.key, step, noon + 9)
+  expect(await getWatch(ground.table, saved.key)).toMatchObject({ owed: [step], due: noon + 5 })
+  expect(await oweStep(ground.table, 'nothing', step, noon)).toMatchObject({ ok: false })
 })

@@ -48,7 +48,7 @@ export type Api = {
   stop: () => Promise<void>
 }
 
-type Route = { method: string; path: string; needs: 'operator' | 'admin' | 'write' | 'read' }
+type Route = { method: string; path: string; needs: 'operator' | 'keys' | 'admin' | 'write' | 'read' }
 
 const route = (needs: Route['needs'], method: string, path: string): Route => ({ method, path, needs })
 
@@ -57,9 +57,9 @@ export const routes: readonly Route[] = [
   route('operator', 'PUT', '/v1/tenants/:tenant'),
   route('operator', 'GET', '/v1/tenants/:tenant'),
   route('operator', 'DELETE', '/v1/tenants/:tenant'),
-  route('admin', 'POST', '/v1/keys'),
-  route('admin', 'GET', '/v1/keys'),
-  route('admin', 'DELETE', '/v1/keys/:id'),
+  route('keys', 'POST', '/v1/keys'),
+  route('keys', 'GET', '/v1/keys'),
+  route('keys', 'DELETE', '/v1/keys/:id'),
   route('write', 'PUT', '/v1/agents/:agent'),
   route('read', 'GET', '/v1/agents/:agent'),
   route('read', 'GET', '/v1/agents'),
@@ -77,6 +77,9 @@ export const routes: readonly Route[] = [
   route('read', 'GET', '/v1/targets/:target'),
   route('read', 'GET', '/v1/targets'),
   route('write', 'DELETE', '/v1/targets/:target'),
+  route('admin', 'PUT', '/v1/operations'),
+  route('admin', 'GET', '/v1/operations'),
+  route('admin', 'DELETE', '/v1/operations'),
   route('read', 'GET', '/v1/tasks/:agent/:taskId'),
   route('read', 'GET', '/v1/inbox'),
   route('read', 'GET', '/v1/wakes'),

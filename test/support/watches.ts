@@ -15,6 +15,7 @@ export const watchWith = (more: Partial<Watch> = {}): Watch => ({
   created: now - hour,
   subs: ['s1'],
   fresh: [],
+  owed: [],
   ring: [],
   rev: 1,
   woken: 1,

@@ -1,0 +1,42 @@
+// Routes of a tenant's operational targets: who is told when an agent or a target fails.
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { invalidField, RouseError } from '../../shared/errors.ts'
+import type { Relay } from '../../shared/relay.ts'
+import { getOperations, putOperations, removeOperations } from '../../shared/store/operations.ts'
+import { getTarget } from '../../shared/store/targets.ts'
+import { type Env, tenantOf } from './auth.ts'
+import { Id, onlyQuery, readBody } from './input.ts'
+import { isInline } from './targets.ts'
+
+const OperationsRequest = z.strictObject({ targets: z.array(Id).min(1).max(10) })
+
+export function operations(relay: Relay): Hono<Env> {
+  const { table } = relay
+  return new Hono<Env>()
+    .put('/operations', async c => {
+      const tenant = tenantOf(c.get('caller'), 'admin')
+      const { targets } = await readBody(c, OperationsRequest)
+      // An inline target ends with its own subscription.
+      for (const [index, target] of targets.entries())
+        if (isInline(target) || (await getTarget(table, tenant, target)) === undefined)
+          throw invalidField(`/targets/${index}`, 'There is no such target')
+      const kept = { targets: [...new Set(targets)] }
+      await putOperations(table, tenant, kept)
+      return c.json(kept)
+    })
+    .get('/operations', async c => {
+      onlyQuery(c)
+      const tenant = tenantOf(c.get('caller'), 'admin')
+      const kept = await getOperations(table, tenant)
+      if (kept === undefined) throw new RouseError('not_found')
+      return c.json({ targets: kept.targets })
+    })
+    .delete('/operations', async c => {
+      onlyQuery(c)
+      const tenant = tenantOf(c.get('caller'), 'admin')
+      if ((await getOperations(table, tenant)) === undefined) throw new RouseError('not_found')
+      await removeOperations(table, tenant)
+      return c.body(null, 204)
+    })
+}

@@ -1,0 +1,61 @@
+// Steps: what is told of a task though no revision says it, such as a budget that ran out. Writes each as one text and reads it. Pure.
+import { type TaskState, taskStates } from './a2a/task.ts'
+import type { Watch } from './model.ts'
+
+/** Steps of a task, by the type of their event. */
+export type StepType =
+  | 'task.overdue'
+  | 'task.disputed'
+  | 'task.orphaned'
+  | 'task.lost_access'
+  | 'subscription.expired'
+  | 'subscription.credentials_expired'
+
+/** One step as it is told; everything in it is settled when it becomes true, so that a repeat tells the same. */
+export type Step = {
+  type: string
+  /** When it became true (ms). */
+  at: number
+  /** What was known of the task then. A task that was never seen has no state, and rev 0. */
+  rev: number
+  state?: TaskState
+  /** Ref of the one subscription that is told; everybody on the watch unless given. */
+  sub?: string
+  /** More fields of the event. */
+  data: Record<string, string>
+}
+
+/** Names that `data` may not use. */
+const own = new Set(['type', 'at', 'rev', 'state', 'sub'])
+
+/**
+ * Writes a step that became true of a watch, as the watch owes it. The same step gives the same text: it is what the
+ * ids of its entries and wakes are made of, so `at` must be settled by the write that makes it true.
+ */
+export function writeStep(
+  watch: Pick<Watch, 'rev' | 'state'>,
+  type: StepType,
+  at: number,
+  more: { sub?: string; data?: Record<string, string> } = {},
+): string {
+  const fields = new URLSearchParams({ type, at: String(at), rev: String(watch.rev) })
+  if (watch.state !== undefined) fields.set('state', watch.state)
+  if (more.sub !== undefined) fields.set('sub', more.sub)
+  for (const [name, value] of Object.entries(more.data ?? {})) if (!own.has(name)) fields.set(name, value)
+  return fields.toString()
+}
+
+/** Reads a step. One of a later version's type is told as well: its text holds all that is needed. */
+export function readStep(text: string): Step {
+  const fields = new URLSearchParams(text)
+  const state = taskStates.find(one => one === fields.get('state'))
+  const sub = fields.get('sub')
+  return {
+    type: fields.get('type') ?? '',
+    at: Number(fields.get('at')),
+    rev: Number(fields.get('rev')),
+    ...(state !== undefined && { state }),
+    ...(sub !== null && { sub }),
+    data: Object.fromEntries([...fields].filter(([name]) => !own.has(name))),
+  }
+}
