@@ -51,6 +51,7 @@ async function lookForNotice(world: Relay, message: NoticeMessage): Promise<Hand
   const looked = await lookAt(relay, watch, {
     cause: { at: message.at, state: message.state },
     own: isOwn(watch, message),
+    waited: message.waited,
     patient: (message.tries ?? 0) < aheadTries,
     ...(unbound && { unbound: sub }),
   })
@@ -80,14 +81,19 @@ async function afterNotice(
   unbound: boolean,
 ): Promise<Handled> {
   const tries = message.tries ?? 0
+  // Who was let in begins to wait anew.
+  const { waited: _, ...letIn } = message
   switch (looked.kind) {
     case 'shown':
       return settle(relay, message, 'shown')
     case 'waits':
       if (!unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())) return 'done'
       return later(relay, watch, message, trailingMs(looked.ms, message))
+    case 'busy':
+      if (!unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())) return 'done'
+      return later(relay, watch, { ...message, waited: looked.waited }, looked.afterMs)
     case 'ahead':
-      return later(relay, watch, { ...message, tries: tries + 1, at: relay.now() }, windowMs * 2 ** tries)
+      return later(relay, watch, { ...letIn, tries: tries + 1, at: relay.now() }, windowMs * 2 ** tries)
     case 'dropped':
       return settle(relay, message, looked.why)
     case 'trouble':
@@ -95,7 +101,7 @@ async function afterNotice(
       // A watched task is looked at again by its own chain and timer; a push of an unknown one has only itself.
       if (looked.watched) return looked.lasting ? settle(relay, message, looked.trouble) : 'done'
       if (tries >= aheadTries) return 'done'
-      return later(relay, watch, { ...message, tries: tries + 1 }, looked.afterMs)
+      return later(relay, watch, { ...letIn, tries: tries + 1 }, looked.afterMs)
   }
 }
 
@@ -105,10 +111,11 @@ async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handle
   // A delayed look ends when another came between: that one goes on instead.
   if (message.looked !== undefined && message.looked !== watch.looked) return 'done'
   const own = isOwn(watch, message)
-  const looked = await lookAt(relay, watch, { fired: message.fired === true, own })
-  if (looked.kind !== 'waits' || isOver(watch)) return 'done'
+  const looked = await lookAt(relay, watch, { fired: message.fired === true, own, waited: message.waited })
+  if ((looked.kind !== 'waits' && looked.kind !== 'busy') || isOver(watch)) return 'done'
   if (watch.again >= relay.now() && !own) return 'done'
-  return later(relay, watch, message, looked.ms)
+  if (looked.kind === 'waits') return later(relay, watch, message, looked.ms)
+  return later(relay, watch, { ...message, waited: looked.waited }, looked.afterMs)
 }
 
 /** An agent is taken for silent when none of its pushes was accepted for so long. */

@@ -1,4 +1,5 @@
 // What a look is asked for and what it comes to. Types only, and the names that its log lines carry.
+import type { Waited } from './messages.ts'
 import type { Subscription, Trouble, Watch } from './model.ts'
 import type { Cause } from './policy.ts'
 
@@ -14,6 +15,8 @@ export type Ask = {
   fired?: boolean
   /** The watch's mark of a trailing look is this message's own. */
   own?: boolean
+  /** How often it was put off already because the agent took no more calls. */
+  waited?: Waited | undefined
 }
 
 export type Looked =
@@ -21,6 +24,8 @@ export type Looked =
   | { kind: 'shown' }
   /** Not now: a look is under way or was less than a window ago. */
   | { kind: 'waits'; ms: number }
+  /** The agent takes no more calls now. */
+  | { kind: 'busy'; afterMs: number; waited: Waited }
   /** The agent does not show yet what the push named. */
   | { kind: 'ahead' }
   /** There is nothing to look at. */

@@ -7,6 +7,9 @@ const version = z.literal(1)
 /** W3C `traceparent` of the subscription that it is done for. */
 const trace = z.optional(z.string())
 
+/** How often a look was put off because its agent took no more calls, and since when. */
+const Waited = z.object({ since: z.number(), turns: z.number() })
+
 /** Look at a task because of an accepted push. */
 export const NoticeMessage = z.object({
   v: version,
@@ -25,6 +28,7 @@ export const NoticeMessage = z.object({
   mark: z.optional(z.number()),
   /** Looks so far that did not show what the push named. */
   tries: z.optional(z.number()),
+  waited: z.optional(Waited),
   trace,
 })
 
@@ -42,6 +46,7 @@ export const WatchMessage = z.object({
   mark: z.optional(z.number()),
   /** Set by tick: the timer fired, so the look sets it anew. */
   fired: z.optional(z.boolean()),
+  waited: z.optional(Waited),
   trace,
 })
 
@@ -92,6 +97,7 @@ export const DeliverMessage = z.object({
   ),
 })
 
+export type Waited = z.infer<typeof Waited>
 export type NoticeMessage = z.infer<typeof NoticeMessage>
 export type WatchMessage = z.infer<typeof WatchMessage>
 export type LookMessage = z.infer<typeof LookMessage>

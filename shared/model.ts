@@ -62,6 +62,8 @@ export type Agent = {
   road: 'push' | 'poll'
   /** Longest wait between two looks at a silent task; the floor is half the silence within 60 s and this. */
   floorSeconds?: number
+  /** How many looks may call it at a time; see breaker for the usual number. */
+  maxConcurrentCalls?: number
   /** JWE of {@link Credentials}. */
   credentials?: string
   verification: Verification

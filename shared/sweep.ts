@@ -11,6 +11,7 @@ import { getAgent } from './store/agents.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, getSubscription, recordSweep } from './store/subscriptions.ts'
 import { getWatch, openWatch } from './store/watches.ts'
+import { enterAgent, leaveAgent } from './turns.ts'
 
 const minute = 60_000
 /** Between two sweeps of an agent that can list its tasks, and of one that cannot (it may learn to). */
@@ -80,7 +81,10 @@ async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promis
       statusTimestampAfter: new Date(since).toISOString(),
       ...(pageToken !== undefined && { pageToken }),
     }
+    const entered = await enterAgent(relay, agent)
+    if (!entered.ok) return { ended: 'part', looks }
     const listed = await listTasks(relay.net, endpoint, asked, relay.now())
+    await leaveAgent(relay, agent, entered.turn, listed)
     if (!listed.ok) return { ended: listed.trouble === 'unsupported_version' ? 'unable' : 'part', looks }
     // Not every agent heeds the filter; a task that ended before, or nobody knows when, is nobody's news.
     const recent = listed.tasks.filter(

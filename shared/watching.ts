@@ -1,10 +1,10 @@
-// One look at one task: lease, GetTask, then what saving and failing make of the answer. Queues nothing itself.
+// One look at one task: a turn at its agent, lease, GetTask, then what saving and failing make of the answer. Queues nothing itself.
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { endpointFor } from './calling.ts'
 import { inTrouble } from './failing.ts'
-import type { Subscription, Watch } from './model.ts'
+import type { Agent, Subscription, Watch } from './model.ts'
 import {
   covered,
   floorMs,
@@ -17,12 +17,13 @@ import {
   waitMs,
   windowMs,
 } from './policy.ts'
-import { audienceOf } from './publish.ts'
+import { type Audience, audienceOf } from './publish.ts'
 import { type Relay, within } from './relay.ts'
 import { save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
 import { bindSubscription } from './store/subscriptions.ts'
-import { dropWatch, endWatch, leaseWatch, leaveWatch, openWatch } from './store/watches.ts'
+import { dropWatch, endWatch, freeWatch, leaseWatch, leaveWatch, openWatch } from './store/watches.ts'
+import { enterAgent, leaveAgent, type Turn } from './turns.ts'
 
 /** Looks at a task unless that is needless now. */
 export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
@@ -41,20 +42,54 @@ export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Look
   const now = relay.now()
   const wait = waitMs(watch, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
-  const leased = await leaseWatch(relay.table, watch, {
-    now,
-    start: startAfter(watch, now),
-    until: now + leaseMs,
-  })
-  if (leased === undefined) return { kind: 'waits', ms: windowMs }
-  return lookUnderLease(relay, leased, ask)
+  const agent = await getAgent(relay.table, watch.tenant, watch.agent)
+  // Let in before it is leased: a look that has to wait costs no more than that.
+  const entered = agent && asksAgent(watch, ask) ? await enterAgent(relay, agent, ask.waited) : undefined
+  if (entered?.ok === false) return { kind: 'busy', afterMs: entered.afterMs, waited: entered.waited }
+  const called = agent && entered && { agent, turn: entered.turn }
+  const at = { now, start: startAfter(watch, now), until: now + leaseMs }
+  const leased = await leaseWatch(relay.table, watch, at)
+  if (leased === undefined) {
+    if (called !== undefined) await leaveAgent(relay, called.agent, called.turn)
+    return { kind: 'waits', ms: windowMs }
+  }
+  return lookUnderLease(relay, leased, ask, called)
 }
 
-async function lookUnderLease(world: Relay, watch: Watch, ask: Ask): Promise<Looked> {
+/** An agent that may be called now. */
+type Called = { agent: Agent; turn: Turn }
+
+/** What is untold comes first, and an ended task is asked for again only to bind a subscription to it. */
+const asksAgent = (watch: Watch, ask: Ask): boolean =>
+  !isUnpublished(watch) && (ask.unbound !== undefined || !isTerminal(watch.state))
+
+async function lookUnderLease(
+  world: Relay,
+  watch: Watch,
+  ask: Ask,
+  called: Called | undefined,
+): Promise<Looked> {
   const audience = await audienceOf(world, watch)
   const trace = world.trace ?? audience.live.find(sub => sub.traceparent !== undefined)?.traceparent
   const relay = within(world, { trace, parent: watch.parent })
   for (const ref of audience.gone) await leaveWatch(relay.table, watch.key, ref, relay.now())
+  const looked = await lookInside(relay, watch, audience, ask)
+  if (looked === undefined && called !== undefined) return lookOutside(relay, watch, audience, ask, called)
+  if (called !== undefined) await leaveAgent(relay, called.agent, called.turn)
+  if (looked !== undefined) return looked
+  await freeWatch(relay.table, watch)
+  // It changed just before it was leased: the next look asks the agent.
+  const gone = (await getAgent(relay.table, watch.tenant, watch.agent)) === undefined
+  return gone ? { kind: 'dropped', why: 'agent_gone' } : { kind: 'waits', ms: windowMs }
+}
+
+/** What can be settled without the agent. */
+async function lookInside(
+  relay: Relay,
+  watch: Watch,
+  audience: Audience,
+  ask: Ask,
+): Promise<Looked | undefined> {
   const ended = ask.unbound === undefined && isTerminal(watch.state)
   if ((isUnpublished(watch) || ended) && audience.live.length > 0) {
     // What a crash left untold, or a late subscriber waits for, comes first; the task itself is looked at after the window.
@@ -62,18 +97,21 @@ async function lookUnderLease(world: Relay, watch: Watch, ask: Ask): Promise<Loo
     return ended ? { kind: 'shown' } : { kind: 'waits', ms: windowMs }
   }
   if (ask.unbound !== undefined) audience.live.push(ask.unbound)
-  if (audience.live.length === 0) {
-    await endWatch(relay.table, watch.key, relay.now())
-    return { kind: 'dropped', why: 'nobody_subscribed' }
-  }
-  const agent = await getAgent(relay.table, watch.tenant, watch.agent)
-  if (agent === undefined) return { kind: 'dropped', why: 'agent_gone' }
-  const answer = await getTask(
-    relay.net,
-    await endpointFor(relay, agent, audience.live),
-    watch.taskId,
-    relay.now(),
-  )
+  if (audience.live.length > 0) return undefined
+  await endWatch(relay.table, watch.key, relay.now())
+  return { kind: 'dropped', why: 'nobody_subscribed' }
+}
+
+async function lookOutside(
+  relay: Relay,
+  watch: Watch,
+  audience: Audience,
+  ask: Ask,
+  { agent, turn }: Called,
+): Promise<Looked> {
+  const endpoint = await endpointFor(relay, agent, audience.live)
+  const answer = await getTask(relay.net, endpoint, watch.taskId, relay.now())
+  await leaveAgent(relay, agent, turn, answer)
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, answer, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   if (ask.unbound === undefined) return save(relay, watch, agent, audience, answer.task, answer.bytes, ask)

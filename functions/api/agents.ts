@@ -9,6 +9,7 @@ import { list, point, unpoint } from '../../shared/store/directory.ts'
 import { keyStore } from '../../shared/store/keysets.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { isLive } from '../../shared/store/subscriptions.ts'
+import { limitOf } from '../../shared/turns.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
 import { newPathId, onlyQuery, overLimit, pathId, readBody } from './input.ts'
@@ -107,6 +108,7 @@ const shown = (agent: Agent) => ({
       ? 'Pushes, and looks by deadline for those that are lost'
       : 'Polling only: 2 s after a change, rising to a minute and more',
   floorSeconds: agent.floorSeconds,
+  maxConcurrentCalls: limitOf(agent),
   hasCredentials: agent.credentials !== undefined,
   verification: agent.verification,
   etag: agent.etag,

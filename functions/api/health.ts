@@ -1,11 +1,14 @@
-// Route of an agent's health: what its pushes came to and why they were refused, and the state of its published keys.
+// Route of an agent's health: what its pushes came to and why they were refused, how calls of it go, and the state of its published keys.
 import { Hono } from 'hono'
+import { type BreakerState, type Calls, stateOf, takenSlots, waitingMs } from '../../shared/breaker.ts'
 import { RouseError } from '../../shared/errors.ts'
 import { explain } from '../../shared/reasons.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
+import { getCalls } from '../../shared/store/calls.ts'
 import { type Counts, getCounts } from '../../shared/store/health.ts'
 import { keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
+import { limitOf } from '../../shared/turns.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { pathId } from './input.ts'
 
@@ -15,19 +18,46 @@ export function health(relay: Relay): Hono<Env> {
     const name = pathId(c, 'agent')
     const agent = await getAgent(relay.table, tenant, name)
     if (agent === undefined) throw new RouseError('not_found')
-    const [counts, keys] = await Promise.all([
+    const [counts, calls, keys] = await Promise.all([
       getCounts(relay.table, tenant, name),
+      getCalls(relay.table, agent),
       keyStore(relay.table).load({ tenant, agent: name }),
     ])
     const { jwksUrl } = agent.verification.jwt ?? {}
     return c.json({
       agent: name,
       pushes: shownCounts(counts),
+      calls: shownCalls(calls, limitOf(agent), relay.now()),
       ...(jwksUrl !== undefined && {
         keys: shownKeys(keys?.url === jwksUrl ? keys : undefined, relay.now()),
       }),
     })
   })
+}
+
+/** A slot may be held for some seconds after its call ended, so what is in flight is the most that can be. */
+function shownCalls(calls: Calls, limit: number, now: number) {
+  const state = stateOf(calls, now)
+  const { failures = 0, failedSince, openUntil, asked = false, fault } = calls
+  const waits = calls.oldest !== undefined && now - (calls.oldestSeen ?? 0) < waitingMs
+  return {
+    breaker: state,
+    says: breakerSays[state],
+    failures,
+    failingSince: failedSince ?? null,
+    fault: fault ?? null,
+    openUntil: openUntil ?? null,
+    askedByRetryAfter: state !== 'closed' && asked,
+    inFlightAtMost: takenSlots(calls, limit, now).length,
+    maxConcurrentCalls: limit,
+    oldestWaitingSeconds: waits ? Math.round((now - (calls.oldest ?? now)) / 1000) : null,
+  }
+}
+
+const breakerSays: Record<BreakerState, string> = {
+  closed: 'The agent is called whenever a look is due.',
+  open: 'The agent did not answer, or asked to be left alone: looks wait until the time stated.',
+  half_open: 'The next look tries the agent; if it answers, all go on.',
 }
 
 /** Instances tell what they counted at most every 10 s, one agent at a time, so the numbers are rough. */

@@ -53,6 +53,7 @@ export const AgentRequest = z.strictObject({
     .min(60)
     .max(6 * 60 * 60)
     .optional(),
+  maxConcurrentCalls: z.number().int().min(1).max(100).optional(),
   offline: z.boolean().default(false),
 })
 
@@ -94,6 +95,7 @@ export async function makeAgent(
     streams: found.streams,
     road: pushes ? 'push' : 'poll',
     ...(asked.floorSeconds !== undefined && { floorSeconds: asked.floorSeconds }),
+    ...(asked.maxConcurrentCalls !== undefined && { maxConcurrentCalls: asked.maxConcurrentCalls }),
     ...(credentials !== undefined && { credentials }),
     verification,
   }

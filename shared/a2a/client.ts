@@ -1,7 +1,7 @@
 // Asks agents about tasks, in either version and binding. Leaves to the network by the `net` it is given and keeps nothing.
 import type { ProtocolVersion } from '../model.ts'
 import { type Net, NetError, type NetRequest } from '../net.ts'
-import { buildRequest, type Endpoint, type Operation, secretsOf } from './endpoint.ts'
+import { buildRequest, type Endpoint, exchangeMs, type Operation, secretsOf } from './endpoint.ts'
 import { isGiven, isRecord, parseBody, readTask } from './read.ts'
 import type { Task } from './task.ts'
 import { cleanWords, codes, type Failure, judgeFault, judgeReply } from './trouble.ts'
@@ -12,8 +12,6 @@ export type Looked = { ok: true; task: Task; bytes: number } | Failure
 /** One page of an agent's tasks, reduced to what tells whether there is news. */
 export type Listed = { ok: true; tasks: Omit<Task, 'raw'>[]; next?: string } | Failure
 
-/** Limit of a whole exchange, answer's body included. */
-const exchangeMs = 10_000
 /** Largest answer that is read, inflated. */
 const largestAnswer = 8 * 1024 * 1024
 /** Artifacts may carry trees that are deeper than any push: still shallow enough for every recursive walk. */

@@ -2,6 +2,9 @@
 import type { Binding, Credentials, ProtocolVersion } from '../model.ts'
 import type { NetRequest } from '../net.ts'
 
+/** Limit of a whole exchange, answer's body included. */
+export const exchangeMs = 10_000
+
 /** Where and how an agent is called, and as whom. */
 export type Endpoint = {
   url: string

@@ -1,6 +1,6 @@
 // Keeps agents: where they are, how to call them, how their pushes prove themselves.
 import type { Agent } from '../model.ts'
-import { agentHealthKey, agentKey, agentKeysKey } from './keys.ts'
+import { agentCallsKey, agentHealthKey, agentKey, agentKeysKey } from './keys.ts'
 import { get, put, remove, type Table } from './table.ts'
 
 export const getAgent = (
@@ -24,9 +24,10 @@ export async function putAgent(table: Table, agent: Agent, before: string | unde
   return ok
 }
 
-/** Removes an agent with its key set and its counts. */
+/** Removes an agent with its key set, its counts and its calls. */
 export async function removeAgent(table: Table, tenant: string, agent: string): Promise<void> {
   await remove(table, agentKeysKey(tenant, agent))
   await remove(table, agentHealthKey(tenant, agent))
+  await remove(table, agentCallsKey(tenant, agent))
   await remove(table, agentKey(tenant, agent))
 }

@@ -39,6 +39,10 @@ export const agentHealthKey = (tenant: string, agent: string): Key => ({
   ...agentKey(tenant, agent),
   sk: 'health',
 })
+export const agentCallsKey = (tenant: string, agent: string): Key => ({
+  ...agentKey(tenant, agent),
+  sk: 'calls',
+})
 export const subscriptionKey = (ref: string): Key => ({ pk: `S#${ref}`, sk: self })
 export const noticeKey = (key: string): Key => ({ pk: `N#${key}`, sk: self })
 export const watchKey = (watch: string): Key => ({ pk: `K#${watch}`, sk: self })

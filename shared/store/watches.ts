@@ -144,6 +144,16 @@ export async function leaseWatch(
   return ours && item ? read(seen.key, item) : undefined
 }
 
+/** Ends a lease under which nothing came to be saved. */
+export const freeWatch = (table: Table, watch: Watch) =>
+  update<Stored>(
+    table,
+    watchKey(watch.key),
+    'SET #lease = :zero',
+    { zero: 0, start: watch.lookAt },
+    '#lookAt = :start',
+  )
+
 /** What a look that saw the task saves. Fields left out stay as they are. */
 export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> & {
   state?: TaskState

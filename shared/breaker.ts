@@ -1,0 +1,96 @@
+// Decides whether an agent may be called now: how many at a time, and when one that does not answer is left alone. Pure.
+import { exchangeMs } from './a2a/endpoint.ts'
+import type { Trouble } from './model.ts'
+
+const second = 1000
+const minute = 60 * second
+
+/** Calls of one agent at a time, unless it was registered with another number. */
+export const usualCalls = 10
+/** How long a call keeps its slot, should nobody give it back: the longest exchange, and what stands around it. */
+export const slotMs = exchangeMs + 2 * second
+/** How many calls in a row must have failed, and for how long, before the agent is left alone. */
+export const openAfter = { failures: 5, milliseconds: 30 * second } as const
+/** For how long an agent is left alone: at first, and at most after it failed its probes. */
+export const openMs = { first: 30 * second, most: 5 * minute } as const
+/** The longest that an agent's own `Retry-After` is heeded: what waits is news. */
+export const mostAskedMs = 60 * minute
+/** How long one probe of an agent that was left alone may take before another is made. */
+export const probeMs = 2 * exchangeMs
+
+/** The item `calls` of an agent. Slots `s0`, `s1`, … hold the time by which each call must be over. Times are ms since 1970. */
+export type Calls = {
+  [slot: `s${number}`]: number
+  /** Calls in a row that were not answered, and since when. */
+  failures?: number
+  failedSince?: number
+  /** Until when the agent is left alone; it stays until a probe was answered. How often in a row it was set. */
+  openUntil?: number
+  opens?: number
+  /** The agent asked for it by `Retry-After`. */
+  asked?: boolean
+  /** The last failure in words. */
+  fault?: string
+  /** Since when the look has been waiting that waits longest, and when it was last put off. */
+  oldest?: number
+  oldestSeen?: number
+}
+
+/** `half_open`: one call may try it. */
+export type BreakerState = 'closed' | 'open' | 'half_open'
+
+export const stateOf = ({ openUntil }: Calls, now: number): BreakerState =>
+  openUntil === undefined ? 'closed' : openUntil > now ? 'open' : 'half_open'
+
+/** Slots that a call under way holds, or that nobody gave back yet. */
+export const takenSlots = (calls: Calls, limit: number, now: number): number[] =>
+  slotsOf(limit).filter(slot => (calls[`s${slot}`] ?? 0) >= now)
+
+export const freeSlots = (calls: Calls, limit: number, now: number): number[] =>
+  slotsOf(limit).filter(slot => (calls[`s${slot}`] ?? 0) < now)
+
+const slotsOf = (limit: number): number[] => Array.from({ length: limit }, (_, slot) => slot)
+
+/** A slot is given back only when they get few: a lonely call then costs one write, and its slot runs out by itself. */
+export const givesBack = (calls: Calls, limit: number, now: number): boolean =>
+  takenSlots(calls, limit, now).length > limit / 2
+
+/** What a call's end says of its agent: it answered, whatever it was; it did not; or it asks to be left alone. */
+export type Sign =
+  | { kind: 'answered' }
+  | { kind: 'failed'; fault: string }
+  | { kind: 'asked'; ms: number; fault: string }
+
+/** Reads the sign in an answer. A refusal is an answer; only who cannot serve anybody is left alone. */
+export function signOf(
+  answer: { ok: true } | { ok: false; trouble: Trouble; detail: string; retryAfterMs?: number },
+): Sign {
+  if (answer.ok || (answer.trouble !== 'unreachable' && answer.trouble !== 'rate_limited'))
+    return { kind: 'answered' }
+  const { detail: fault, retryAfterMs } = answer
+  if (retryAfterMs === undefined || retryAfterMs === 0) return { kind: 'failed', fault }
+  return { kind: 'asked', ms: Math.min(retryAfterMs, mostAskedMs), fault }
+}
+
+/** True when an agent that failed again is to be left alone. */
+export const trips = ({ failures = 0, failedSince = 0 }: Calls, now: number): boolean =>
+  failures >= openAfter.failures && now - failedSince >= openAfter.milliseconds
+
+/**
+ * For how long it is left alone: doubled each time, spread so that many do not come back at once.
+ * @param opens how often in a row it was left alone before
+ * @param share from 0 to 1, drawn
+ */
+export const openForMs = (opens: number, share: number): number =>
+  Math.round(Math.min(openMs.first * 2 ** opens, openMs.most) * (0.8 + 0.4 * share))
+
+/** How long a look waits that found every slot taken: from a second, doubled each time, up to a minute; spread. */
+export const queueMs = (turns: number, share: number): number =>
+  Math.round(Math.min(second * 2 ** Math.min(turns, 6), minute) * (0.5 + share))
+
+/** How long a look waits for an agent that is left alone: until then, and a while more, so that not all come at once. */
+export const reopenMs = (left: number, turns: number, share: number): number =>
+  Math.max(left, 0) + queueMs(turns + 1, share)
+
+/** A look that said nothing for so long is not waiting any more. */
+export const waitingMs = 10 * minute

@@ -1,0 +1,144 @@
+// The item `calls` of an agent: slots for the calls under way, and the breaker. Settles who may call; decides and calls nothing.
+import type { Calls } from '../breaker.ts'
+import { agentCallsKey } from './keys.ts'
+import type { AgentName } from './keysets.ts'
+import { get, type Table, update, type Written } from './table.ts'
+
+export const getCalls = async (table: Table, { tenant, agent }: AgentName): Promise<Calls> =>
+  (await get<Calls>(table, agentCallsKey(tenant, agent), true)) ?? {}
+
+/** Takes one slot while the breaker is closed: of many calls each gets its own, or sees on refusal how things stand. */
+export const takeSlot = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  slot: number,
+  at: { now: number; until: number },
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    `SET #s${slot} = :until`,
+    at,
+    `attribute_not_exists(#openUntil) AND (attribute_not_exists(#s${slot}) OR #s${slot} < :now)`,
+  )
+
+/** Takes the one probe of a breaker whose time is over: it stays open for others meanwhile. */
+export const takeProbe = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  seen: number,
+  until: number,
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    'SET #openUntil = :until',
+    { seen, until },
+    '#openUntil = :seen',
+  )
+
+/** Gives a slot back. Only its holder does, and only before its time is over, when nobody else may have taken it. */
+export const giveSlot = (table: Table, { tenant, agent }: AgentName, slot: number): Promise<Written<Calls>> =>
+  update<Calls>(table, agentCallsKey(tenant, agent), `REMOVE #s${slot}`, {}, 'attribute_exists(#pk)')
+
+/** Forgets the failures before an answer; a breaker that opened meanwhile stays open until its probe. */
+export const forgetFailures = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  slot: number | undefined,
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    `REMOVE #failures, #failedSince, #fault${slot === undefined ? '' : `, #s${slot}`}`,
+    {},
+    'attribute_exists(#pk) AND attribute_not_exists(#openUntil)',
+  )
+
+/** Counts a call that was not answered. */
+export const countFailure = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  failed: { now: number; fault: string; slot: number | undefined },
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    [
+      'SET #failedSince = if_not_exists(#failedSince, :now), #fault = :fault',
+      failed.slot === undefined ? '' : `REMOVE #s${failed.slot}`,
+      'ADD #failures :one',
+    ].join(' '),
+    { now: failed.now, fault: failed.fault, one: 1 },
+  )
+
+/**
+ * Opens the breaker, or keeps it open for longer.
+ * @param open.probe the time that this call's probe was given: only the latest probe has a say. Without it the breaker
+ * is opened if it is closed, or open for a shorter time because the agent asked for a longer one
+ */
+export function openBreaker(
+  table: Table,
+  { tenant, agent }: AgentName,
+  open: {
+    until: number
+    opens: number
+    asked: boolean
+    fault: string
+    now: number
+    probe: number | undefined
+  },
+): Promise<Written<Calls>> {
+  const set =
+    'SET #openUntil = :until, #opens = :opens, #asked = :asked, #fault = :fault, #failedSince = if_not_exists(#failedSince, :now)'
+  const longer = open.asked ? ' OR #openUntil < :until' : ''
+  return update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    set,
+    open,
+    open.probe === undefined ? `attribute_not_exists(#openUntil)${longer}` : '#openUntil = :probe',
+  )
+}
+
+/** Closes the breaker after the probe that was answered. */
+export const closeBreaker = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  probe: number,
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    'REMOVE #openUntil, #opens, #asked, #fault, #failures, #failedSince',
+    { probe },
+    '#openUntil = :probe',
+  )
+
+/** Notes since when the look has been waiting that waits longest, as far as is known. */
+export const noteWaiting = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  waiting: { since: number; now: number; stale: number },
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    'SET #oldest = :since, #oldestSeen = :now',
+    waiting,
+    'attribute_not_exists(#oldest) OR #oldest >= :since OR #oldestSeen < :stale',
+  )
+
+/** Forgets it, once that look was let in. */
+export const forgetWaiting = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  since: number,
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    'REMOVE #oldest, #oldestSeen',
+    { since },
+    '#oldest = :since',
+  )

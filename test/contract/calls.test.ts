@@ -1,0 +1,171 @@
+// Turns at an agent in a real table: never more calls than its slots, one probe of an agent that was left alone, and nothing held for ever.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openAfter, openMs, probeMs, slotMs, stateOf } from '../../shared/breaker.ts'
+import { getCalls } from '../../shared/store/calls.ts'
+import { type Entered, enterAgent, leaveAgent, type Turn } from '../../shared/turns.ts'
+import { startTable, type TestTable } from '../support/table.ts'
+
+let ground: TestTable
+let world: Parameters<typeof enterAgent>[0]
+let agents = 0
+let agent = { tenant: 'acme', agent: '', maxConcurrentCalls: 4 }
+let at = Date.UTC(2026, 5, 15, 12)
+
+beforeAll(async () => {
+  ground = await startTable()
+  let drawn = 0
+  world = {
+    table: ground.table,
+    now: () => at,
+    random: () => Uint8Array.of((drawn++ * 83) % 256),
+    log: () => {},
+  }
+})
+
+afterAll(() => ground.stop())
+
+beforeEach(() => {
+  agent = { ...agent, agent: `a-${++agents}` }
+})
+
+const down = { ok: false, trouble: 'unreachable', detail: 'no answer' } as const
+
+const turnOf = (entered: Entered): Turn => {
+  if (!entered.ok) throw new Error('It was not let in')
+  return entered.turn
+}
+
+const enter = async (): Promise<Turn> => turnOf(await enterAgent(world, agent))
+const stateNow = async () => stateOf(await getCalls(ground.table, agent), at)
+
+/** Calls that are not answered, until the agent is left alone. */
+async function fail(): Promise<void> {
+  while ((await stateNow()) === 'closed') {
+    await leaveAgent(world, agent, await enter(), down)
+    at += openAfter.milliseconds / 2
+  }
+}
+
+test('of many calls at once no more get in than there are slots, and who is refused waits', async () => {
+  const all = await Promise.all(Array.from({ length: 8 }, () => enterAgent(world, agent)))
+  const refused = all.filter(entered => !entered.ok)
+  expect(all.length - refused.length).toBeLessThanOrEqual(4)
+  expect(all.length - refused.length).toBeGreaterThan(0)
+  for (const entered of refused) expect(entered).toMatchObject({ waited: { since: at, turns: 1 } })
+})
+
+test('one slot after another is found, however they are taken', async () => {
+  for (let calls = 0; calls < 4; calls++) await enter()
+  expect(await enterAgent(world, agent)).toMatchObject({ ok: false })
+})
+
+test('slots of calls that died are free again after the longest exchange', async () => {
+  for (let calls = 0; calls < 4; calls++) await enter()
+  at += slotMs
+  expect(await enterAgent(world, agent)).toMatchObject({ ok: false })
+  at += 1
+  await enter()
+})
+
+test('a lonely call costs one write; slots are given back when they get few', async () => {
+  const before = ground.calls.length
+  const turns = [await enter()]
+  await leaveAgent(world, agent, turns[0] ?? (await enter()), { ok: true })
+  expect(ground.calls.slice(before)).toEqual(['UpdateItem'])
+  for (let calls = 0; calls < 10; calls++) await leaveAgent(world, agent, await enter(), { ok: true })
+})
+
+test('an agent that fails is left alone, one call at a time tries it again, and an answer lets all in', async () => {
+  await fail()
+  expect(await stateNow()).toBe('open')
+  const refused = await enterAgent(world, agent)
+  expect(refused).toMatchObject({ ok: false })
+  at += 2 * openMs.first
+  const all = await Promise.all(Array.from({ length: 8 }, () => enterAgent(world, agent)))
+  const [probe, second] = all.filter(entered => entered.ok)
+  expect(second).toBeUndefined()
+  await leaveAgent(world, agent, turnOf(probe ?? refused), { ok: true })
+  expect(await getCalls(ground.table, agent)).not.toHaveProperty('failures')
+  await enter()
+})
+
+test('a probe that fails leaves it alone for longer; one that dies is made again', async () => {
+  await fail()
+  at += 2 * openMs.first
+  await leaveAgent(world, agent, await enter(), down)
+  at += openMs.first
+  expect(await stateNow()).toBe('open')
+  at += 2 * openMs.first
+  await enter()
+  expect(await enterAgent(world, agent)).toMatchObject({ ok: false })
+  at += probeMs + 1
+  await enter()
+})
+
+test('a probe that took too long has no say when another is under way', async () => {
+  await fail()
+  at += 2 * openMs.first
+  const late = await enter()
+  at += probeMs + 1
+  await enter()
+  const before = await getCalls(ground.table, agent)
+  await leaveAgent(world, agent, late, { ok: true })
+  await leaveAgent(world, agent, late, down)
+  expect(await getCalls(ground.table, agent)).toEqual(before)
+})
+
+test('a probe that was not made after all leaves the next one to be made', async () => {
+  await fail()
+  at += 2 * openMs.first
+  await leaveAgent(world, agent, await enter())
+  await enter()
+})
+
+test('an answer to a call that began before takes nothing back of an agent that is left alone now', async () => {
+  await leaveAgent(world, agent, await enter(), down)
+  const early = await enter()
+  await fail()
+  await leaveAgent(world, agent, early, { ok: true })
+  expect(await getCalls(ground.table, agent)).toMatchObject({
+    failures: openAfter.failures,
+    fault: down.detail,
+  })
+})
+
+test('an answer between failures takes them back', async () => {
+  for (let calls = 0; calls < 3 * openAfter.failures; calls++) {
+    await leaveAgent(world, agent, await enter(), calls % 3 === 2 ? { ok: true } : down)
+    at += openAfter.milliseconds
+  }
+  expect(await stateNow()).toBe('closed')
+})
+
+test('Retry-After leaves the agent alone for so long, whatever other calls under way come to', async () => {
+  const other = await enter()
+  await leaveAgent(world, agent, await enter(), { ...down, trouble: 'rate_limited', retryAfterMs: 90_000 })
+  await leaveAgent(world, agent, other, { ok: true })
+  at += 89_999
+  expect(await enterAgent(world, agent)).toMatchObject({ ok: false })
+  at += 1
+  await enter()
+})
+
+test('a lost answer of the table counts a failure once', async () => {
+  const turn = await enter()
+  ground.plan('UpdateItem', 'fail_after')
+  await leaveAgent(world, agent, turn, down)
+  expect(await getCalls(ground.table, agent)).toMatchObject({ failures: 1 })
+})
+
+test('the look that waits longest is known until it is let in', async () => {
+  const one = { ...agent, maxConcurrentCalls: 1 }
+  await enterAgent(world, one)
+  const first = await enterAgent(world, one)
+  at += 2000
+  await enterAgent(world, one)
+  expect(await getCalls(ground.table, one)).toMatchObject({ oldest: at - 2000 })
+  at += slotMs
+  const again = await enterAgent(world, one, first.ok ? undefined : first.waited)
+  expect(again.ok).toBe(true)
+  expect(await getCalls(ground.table, one)).not.toHaveProperty('oldest')
+})
