@@ -29,8 +29,9 @@ afterAll(() => trip.stop())
 async function subscribe(tasks: number, more = {}): Promise<Subscribed[]> {
   const { url } = agent
   await trip.call('PUT', `/v1/agents/${id}`, { url, binding: 'JSONRPC', version: '1.0', ...more })
-  const ids = Array.from({ length: tasks }, (_, at) => `t-${at}`)
-  return Promise.all(ids.map(taskId => trip.subscribe(id, { taskId })))
+  const all: Subscribed[] = []
+  for (let at = 0; at < tasks; at++) all.push(await trip.subscribe(id, { taskId: `t-${at}` }))
+  return all
 }
 
 type Seen = { calls: Record<string, unknown> }
