@@ -35,6 +35,9 @@ const queueMs = 3500
 /** Largest body, decoded: what Lambda takes as base64. */
 const largestBody = 4_400_000
 
+/** As deep as an agent's answer may be: a push may hold the same task. */
+const deepestPush = 512
+
 /** Everything that one request is judged with; all but `now` outlives it. */
 type World = Court & { tally: Tally; counted: Rates; floods: Floods }
 
@@ -107,11 +110,12 @@ async function take(
 ): Promise<HttpResult> {
   const { relay, tally, now } = world
   if (request.body.length > largestBody) return takeTooLarge(world, known, proof)
-  const parsed = parseBody(request.body)
+  const parsed = parseBody(request.body, deepestPush)
   if (!parsed.ok) return refusePush(world, known, 'body_unreadable', refuse('bad_request', parsed.why))
   const read = readPush(parsed.value)
   if (!read.ok) return refusePush(world, known, 'body_unreadable', refuse('unreadable_push', read.why))
-  const { taskId } = read.push
+  // A message need not say which task it belongs to; what was signed may.
+  const { taskId = proof.claimedTaskId } = read.push
   if (proof.claimedTaskId !== undefined && proof.claimedTaskId !== taskId)
     return refusePush(world, known, 'task_claim_differs', refuse('unauthorized'))
   if (taskId === undefined || (known.sub.taskId !== undefined && known.sub.taskId !== taskId)) {
@@ -154,10 +158,14 @@ function refusePush(world: World, known: Known, reason: Reason, answer: HttpResu
  * first counts. Compressed bodies are not taken.
  */
 function isJson(headers: HttpRequest['headers']): boolean {
-  const encoding = headers['content-encoding']?.trim().toLowerCase()
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return false
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  // Some name the charset here, which compresses nothing.
+  if (!/^(?:identity|utf-?8)?$/.test(encoding)) return false
   const type = headers['content-type']?.split(/[;,]/)[0]?.trim() ?? ''
-  return type === '' || /^application\/(?:json|octet-stream|[\w.+-]+\+json)$/i.test(type)
+  return (
+    type === '' ||
+    /^(?:application|text)\/(?:x-)?json$|^application\/(?:octet-stream|[\w.+-]+\+json)$/i.test(type)
+  )
 }
 
 /** The handshake of early agents (`GET ?validationToken=`, echoed as text), and methods that a hook does not take. */

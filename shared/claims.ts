@@ -8,7 +8,7 @@ export type ClaimsVerdict =
   | { ok: true; acceptedUntil: number; taskId: string | undefined }
   | { ok: false; reason: Reason }
 
-/** No push needs to be good for longer, whatever its exp says; seconds. */
+/** Without iat nothing but exp tells the age: no push needs to be good for longer; seconds. */
 const longestLife = 3600
 
 /** Beyond any honest second (the year 5138), below any millisecond since 1973. */
@@ -19,7 +19,7 @@ const firstMillisecond = 1e11
  *
  * Differences of times are taken in whole seconds, fractions cut off: an age of exactly window + skew still passes and one
  * second more does not; likewise `exp` passed by exactly the skew, and `iat` or `nbf` ahead by exactly the skew.
- * `exp` may lie at most 1 h behind `iat`, or, without `iat`, at most 1 h + skew ahead of our clock.
+ * Without `iat`, `exp` may lie at most 1 h + skew ahead of our clock; beside one, a far `exp` lengthens nothing.
  * @param hookUrl the expected audience unless the rule names another
  */
 export function judgeClaims(claims: Claims, rule: JwtRule, hookUrl: string, nowMs: number): ClaimsVerdict {
@@ -67,7 +67,7 @@ function judgeTimes(
   if (ends !== undefined && Math.trunc(now - ends) > skew) return { ok: false, reason: 'expired' }
   if (issued !== undefined && Math.trunc(now - issued) > window + skew)
     return { ok: false, reason: 'too_old' }
-  if (ends !== undefined && Math.trunc(ends - (issued ?? now + skew)) > longestLife)
+  if (issued === undefined && ends !== undefined && Math.trunc(ends - now - skew) > longestLife)
     return { ok: false, reason: 'lifetime_too_long' }
   const last = Math.min(issued === undefined ? Infinity : issued + window, ends ?? Infinity) + skew
   // Two seconds more than the last one that passes: one for its own length, one for the fraction that was cut off.

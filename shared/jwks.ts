@@ -22,7 +22,7 @@ export type KeyFlag =
 /** `text` holds the usable members only, ready to be stored and read again by {@link readJwks}. */
 export type KeySetReading =
   | { ok: true; keys: PublishedKey[]; text: string; flags: KeyFlag[] }
-  | { ok: false; why: 'not_a_key_set' | 'no_usable_key' | 'too_large' }
+  | { ok: false; why: 'not_a_key_set' | 'no_usable_key' | 'too_large'; flags: KeyFlag[] }
 
 type Family = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519'
 
@@ -56,9 +56,9 @@ export const familyOf = (alg: string): Family | undefined => families.get(alg)
 
 /** Reads a key set. One bad member never spoils the others (RFC 7517 section 5). */
 export function readJwks(bytes: Uint8Array): KeySetReading {
-  if (bytes.length > largestSet) return { ok: false, why: 'too_large' }
+  if (bytes.length > largestSet) return { ok: false, why: 'too_large', flags: [] }
   const members = readMembers(bytes)
-  if (members === undefined) return { ok: false, why: 'not_a_key_set' }
+  if (members === undefined) return { ok: false, why: 'not_a_key_set', flags: [] }
   const flags = new Set<KeyFlag>()
   if (members.length > mostKeys) flags.add('too_many_keys')
   const keys: PublishedKey[] = []
@@ -67,7 +67,7 @@ export function readJwks(bytes: Uint8Array): KeySetReading {
     if (typeof key === 'string') flags.add(key)
     else if (key !== undefined) keys.push(key)
   }
-  if (keys.length === 0) return { ok: false, why: 'no_usable_key' }
+  if (keys.length === 0) return { ok: false, why: 'no_usable_key', flags: [...flags] }
   return { ok: true, keys, text: `{"keys":[${keys.map(({ id }) => id).join()}]}`, flags: [...flags] }
 }
 
@@ -118,8 +118,9 @@ function readKey(member: unknown): PublishedKey | KeyFlag | undefined {
   const jwk = pick(member, family === 'RSA' ? ['kty', 'n', 'e'] : ['kty', 'crv', 'x', 'y'])
   const key = importKey(jwk)
   if (key === undefined) return 'broken_key'
-  const bits = key.asymmetricKeyDetails?.modulusLength
-  if (bits !== undefined && bits < 2048) return 'weak_key'
+  const { modulusLength: bits, publicExponent = 3n } = key.asymmetricKeyDetails ?? {}
+  // By an exponent of 1 everybody can sign.
+  if ((bits !== undefined && bits < 2048) || publicExponent < 3n) return 'weak_key'
   if (bits !== undefined && bits > 8192) return 'unsupported_key'
   const hint = typeof kid === 'string' ? kid : undefined
   return { id: JSON.stringify({ ...jwk, kid: hint, alg }), key, family, kid: hint, alg }

@@ -19,7 +19,7 @@ export type KeySets = {
 
 export type KeyReport =
   | { ok: true; keys: number; flags: string[]; freshUntil: number; fault?: string }
-  | { ok: false; fault: string }
+  | { ok: false; fault: string; flags: string[] }
 
 type Wanted = { kid: string | undefined; alg: string; tried?: ReadonlySet<string> | undefined }
 
@@ -109,7 +109,8 @@ async function refreshEntry(parts: Parts, entry: Entry): Promise<KeyReport> {
   if (parts.now() + aheadMs >= freshUntil(entry))
     await once(entry, 'fetch', () => leaseAndFetch(parts, entry))
   const { stored } = entry
-  if (stored?.keys === undefined) return { ok: false, fault: stored?.fault ?? 'unavailable' }
+  if (stored?.keys === undefined)
+    return { ok: false, fault: stored?.fault ?? 'unavailable', flags: stored?.flags ?? [] }
   return {
     ok: true,
     keys: entry.keys.length,
@@ -170,9 +171,11 @@ async function leaseAndFetch(parts: Parts, entry: Entry): Promise<void> {
   } else {
     const failures = lease.item.failures + 1
     const backoff = Math.min(firstBackoffMs * 2 ** (failures - 1), longestBackoffMs)
-    const bad = { fault: fetched.fault, failures, settledAt, nextFetch: settledAt + backoff }
+    const { fault, flags } = fetched
+    const told = flags.length > 0 ? { flags } : {}
+    const bad = { fault, failures, settledAt, nextFetch: settledAt + backoff, ...told }
     adopt(entry, { ...lease.item, ...bad })
-    parts.log({ step: 'keys.fetch_failed', level: 'error', ...entry.of, fault: fetched.fault, failures })
+    parts.log({ step: 'keys.fetch_failed', level: 'error', ...entry.of, fault, failures, ...told })
     await fromStore(parts, entry, store.fail(entry.of, lease.item, bad))
   }
 }
@@ -205,7 +208,9 @@ async function fromStore<T>(parts: Parts, entry: Entry, step: Promise<T>): Promi
   }
 }
 
-type Fetched = { ok: true; text: string; flags: KeyFlag[]; lifeMs: number } | { ok: false; fault: string }
+type Fetched =
+  | { ok: true; text: string; flags: KeyFlag[]; lifeMs: number }
+  | { ok: false; fault: string; flags: KeyFlag[] }
 
 /** One fetch. Only a 200 with at least one usable key is an answer; a redirect is none. */
 async function fetchSet({ net, signal }: Parts, url: string): Promise<Fetched> {
@@ -216,12 +221,12 @@ async function fetchSet({ net, signal }: Parts, url: string): Promise<Fetched> {
       timeoutMs: fetchMs,
       maxBytes: largestSet,
     })
-    if (reply.status !== 200) return { ok: false, fault: `status_${reply.status}` }
+    if (reply.status !== 200) return { ok: false, fault: `status_${reply.status}`, flags: [] }
     const read = readJwks(reply.body)
-    if (!read.ok) return { ok: false, fault: read.why }
+    if (!read.ok) return { ok: false, fault: read.why, flags: read.flags }
     return { ok: true, text: read.text, flags: read.flags, lifeMs: lifeOf(reply.headers) }
   } catch (error) {
-    if (error instanceof NetError) return { ok: false, fault: error.fault }
+    if (error instanceof NetError) return { ok: false, fault: error.fault, flags: [] }
     throw error
   }
 }

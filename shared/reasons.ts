@@ -20,7 +20,7 @@ const table = {
   expired: 'The claim exp is over, skew included.',
   too_old: 'The claim iat is further back than the window and the skew; check the clocks.',
   from_the_future: 'The claim iat or nbf is further ahead than the skew; check the clocks.',
-  lifetime_too_long: 'The JWT would live for more than an hour.',
+  lifetime_too_long: 'The JWT has no iat, and by its exp it would live for more than an hour.',
   no_freshness: 'The JWT has neither iat nor exp, so that nothing tells a replay from a new push.',
   not_a_push:
     'The JWT names neither a task (taskId) nor a body (request_body_sha256): it may be a token of another kind.',

@@ -121,7 +121,9 @@ const kinds: ReadonlyMap<unknown, Kind> = new Map([
 
 function findEvents(frame: Record<string, unknown>): Found[] {
   const found: Found[] = []
-  for (const [kind, name] of members) if (isGiven(frame[name])) found.push({ kind, event: frame[name] })
+  // Text or a number under such a name is a field that we do not know, beside the event.
+  for (const [kind, name] of members)
+    if (typeof frame[name] === 'object' && frame[name] !== null) found.push({ kind, event: frame[name] })
   const named = kinds.get(frame.kind)
   const kind = named ?? (found.length === 0 ? guessKind(frame) : undefined)
   if (kind !== undefined) found.push({ kind, event: frame })

@@ -16,9 +16,10 @@ export type StoredKeys = {
   failures: number
   /** Why the last fetch failed. */
   fault?: string
-  /** The last good set: usable keys as JWKS text, until when it is fresh, and what its owner should be told. */
+  /** The last good set: usable keys as JWKS text, and until when it is fresh. */
   keys?: string
   freshUntil?: number
+  /** What the owner should be told of the last set that was fetched, good or not. */
   flags?: string[]
 }
 
@@ -32,7 +33,14 @@ export type FetchedKeys = {
 }
 
 /** The bad outcome of a fetch. */
-export type FailedFetch = { fault: string; failures: number; settledAt: number; nextFetch: number }
+export type FailedFetch = {
+  fault: string
+  failures: number
+  settledAt: number
+  nextFetch: number
+  /** What is wrong with the members of a set that was fetched and is of no use. */
+  flags?: string[]
+}
 
 /** Items of agents that were deleted, or that are never pushed to again, go by themselves. */
 const keptMs = 4 * 24 * 60 * 60 * 1000
@@ -122,7 +130,7 @@ const saveKeySet = (
   )
 }
 
-/** Records a failed fetch, unless a later one has been leased; the last good set stays. */
+/** Records a failed fetch, unless a later one has been leased; the last good set stays, with what was told of it. */
 const saveKeyFault = (
   table: Table,
   { tenant, agent }: AgentName,
@@ -132,7 +140,9 @@ const saveKeyFault = (
   update<StoredKeys>(
     table,
     agentKeysKey(tenant, agent),
-    'SET #fault = :fault, #failures = :failures, #settledAt = :settledAt, #nextFetch = :nextFetch',
+    `SET ${Object.keys(failed)
+      .map(name => `#${name} = :${name}`)
+      .join(', ')}`,
     { ...failed, url, leasedAt },
     '#url = :url AND #leasedAt = :leasedAt',
   )

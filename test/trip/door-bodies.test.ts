@@ -70,6 +70,9 @@ played('shapes of both versions', () => door, [
   [97, 'two members at once', json({ task, statusUpdate: update }), 'BAD'],
   [97, 'no member', json({ hello: 1 }), 'BAD'],
   [97, 'null beside one', json({ statusUpdate: null, task }), 'ACK'],
+  [97, 'text under the name of another', json({ kind: 'task', ...task, message: 'done' }), 'ACK'],
+  [97, 'a list beside one', json({ statusUpdate: [update], task }), 'BAD'],
+  [97, 'a signed message of a task that only the JWT names', { body: JSON.stringify({ message }) }, 'ACK'],
   [
     98,
     'wrapped in a JSON-RPC result',
@@ -138,6 +141,8 @@ played('encodings, types and odd JSON', () => door, [
     'application/json; utf-8',
     'application/json, application/json',
     'application/problem+json',
+    'text/json',
+    'application/x-json; charset=utf-8',
     undefined,
     '',
   ].map((type): Row => [103, `the type ${type}`, typed(type), 'ACK']),
@@ -168,10 +173,10 @@ played('encodings, types and odd JSON', () => door, [
   [110, 'metadata 10 000 deep', text(withMetadata('['.repeat(10_000) + ']'.repeat(10_000))), 'BAD'],
   [
     110,
-    'metadata 65 deep, and 50',
+    'metadata 511 deep, and 510: as deep as an answer to GetTask may be',
     [
-      text(withMetadata('['.repeat(65) + ']'.repeat(65))),
-      text(withMetadata('['.repeat(50) + ']'.repeat(50))),
+      text(withMetadata('['.repeat(511) + ']'.repeat(511))),
+      text(withMetadata('['.repeat(510) + ']'.repeat(510))),
     ],
     ['BAD', 'ACK'],
   ],
@@ -306,4 +311,6 @@ played('packed bodies are not taken, however they are signed', () => door, [
   [109, 'gzip that says nothing', packed('', gzipSync(body)), 'BAD'],
   [109, 'deflate', packed('deflate', deflateSync(body)), '415'],
   [109, 'identity', packed('Identity', named('identity')), 'ACK'],
+  [109, 'a charset where encodings belong', packed('UTF-8', named('charset')), 'ACK'],
+  [109, 'gzip behind it', packed('utf-8, gzip', gzipSync(body)), '415'],
 ])

@@ -161,6 +161,20 @@ test('cases 4 and 27: keys that everybody can sign with are flagged', async () =
   expect(keys?.freshUntil).toBe(door.now() + 570_000)
 })
 
+test('cases 4 and 27: a set of nothing but such keys is flagged too, until its owner mends it', async () => {
+  const secret = makeKey('RS256', 'k2').privateKey.export({ format: 'jwk' })
+  const to = await fresh({ published: [{ ...secret, kid: 'k2' }] })
+  expect(await door.push({ to })).toBe('LATER')
+  expect((await healthOf(to)).keys).toMatchObject({
+    fault: 'no_usable_key',
+    flags: ['private_key_published'],
+  })
+  door.serve(to, { body: JSON.stringify({ keys: [k1.jwk] }) })
+  door.ground.advance(60_000)
+  expect(await door.push({ to })).toBe('ACK')
+  expect((await healthOf(to)).keys).toMatchObject({ fault: null, flags: [] })
+})
+
 test('a key host that fails is seen, and so is the age of the keys that serve meanwhile', async () => {
   const to = await fresh()
   expect(await door.push({ to })).toBe('ACK')

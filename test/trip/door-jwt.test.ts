@@ -194,7 +194,8 @@ played('times, by the second', () => door, [
   [34, 'exp infinite', timesText(now => `"iat":${now},"exp":1e999`), 'DENY'],
   [34, 'exp negative', claims({ exp: -1 }), 'DENY'],
   [34, 'exp missing: iat tells the age', claims({ exp: undefined }), 'ACK'],
-  [34, 'exp in a year', times(now => ({ exp: now + 31_536_000 })), 'DENY'],
+  [34, 'exp in a year: iat bounds its life', times(now => ({ exp: now + 31_536_000 })), 'ACK'],
+  [34, 'exp in a year, and no iat', times(now => ({ iat: undefined, exp: now + 31_536_000 })), 'DENY'],
   [
     35,
     'iat and nbf ahead by the skew',

@@ -41,6 +41,7 @@ describe('members', () => {
     ['an algorithm that does not fit the key', { ...ec.jwk, alg: 'RS256' }, 'unsupported_key'],
     ['a kid of 5000 characters', { ...ec.jwk, kid: 'k'.repeat(5000) }, 'unsupported_key'],
     ['RSA below 2048 bits', makeKey('weakRS256').jwk, 'weak_key'],
+    ['RSA by which everybody can sign', { ...rsa.jwk, e: 'AQ' }, 'weak_key'],
   ])('%s is left out, and its owner is told', (_says, member, flag) => {
     const reading = setOf(member, ed.jwk)
     expect(kids(reading)).toEqual(['d'])
@@ -94,7 +95,8 @@ describe('sets', () => {
     ['no usable member', JSON.stringify({ keys: [privateOf(ec)] }), 'no_usable_key'],
     ['more than the cap', `{"keys":[],"x":"${'x'.repeat(largestSet)}"}`, 'too_large'],
   ])('case 18: %s is no key set', (_says, bytes, why) => {
-    expect(readJwks(Buffer.from(bytes))).toEqual({ ok: false, why })
+    const flags = why === 'no_usable_key' && String(bytes).includes('"d"') ? ['private_key_published'] : []
+    expect(readJwks(Buffer.from(bytes))).toEqual({ ok: false, why, flags })
   })
 
   test('case 18: a byte order mark does not hurt', () => {
