@@ -59,10 +59,16 @@ export function deriveKey(root: Uint8Array, ...purpose: (string | number)[]): Ui
 export const sameSecret = (a: string | Uint8Array, b: string | Uint8Array): boolean =>
   timingSafeEqual(sha256(a), sha256(b))
 
-/** JSON with sorted keys, so that the order of fields changes no hash. For values of bounded depth. */
-export const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  )
+/**
+ * Canonical JSON (RFC 8785): no blanks, members sorted by UTF-16 code units, numbers and text as ECMAScript writes them,
+ * so that the order of fields changes no hash. For JSON values of bounded depth; members that are undefined are left out.
+ */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(part => canonical(part ?? null)).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value)
+    .filter(([, part]) => part !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, part]) => `${JSON.stringify(name)}:${canonical(part)}`)
+  return `{${members.join(',')}}`
+}

@@ -104,6 +104,8 @@ export type Subscription = {
   traceparent?: string
   /** The task that this one was delegated from. */
   parentTask?: ParentTask
+  /** Whether the content of work that was never finished may be read. */
+  partialWork?: 'expose' | 'withhold'
   /** Fingerprint of the request that made it: the same request again is a repeat, another one a conflict. */
   asked: string
   createdAt: number
@@ -179,9 +181,47 @@ export type Watch = {
   stamp?: string
   /** The task that this one was delegated from, as `agent/task`: of several that subscriptions name, the first. */
   parent?: string
+  /** Transitions since the last snapshot, packed (see timeline). */
+  tail?: string[]
+  /** Digest of the artifacts, and the revision of the last snapshot that this watch put. */
+  works?: string
+  snap?: number
   /** Since when looks have been answering a digest of the ring. */
   backSince?: number
 }
+
+/** An artifact by its size and SHA-256 (hex), both of its canonical JSON (RFC 8785) in UTF-8. */
+export type Work = { id?: string; name?: string; bytes: number; sha256: string }
+
+/** The artifacts of a task: the first of them one by one, and how many and how large all are. */
+export type Works = { listed: Work[]; count: number; bytes: number }
+
+/** One thing that happened to a task, as far as we saw it. */
+export type Transition = {
+  /** When we learned of it (ms). */
+  at: number
+  /** What made us learn it, or who did it. */
+  source: 'push' | 'look' | 'answer' | 'cancel' | 'policy'
+  /** State before, and after; neither where it changed none. */
+  from?: TaskState
+  to?: TaskState
+  rev: number
+  /** How long after the agent's own timestamp (ms); negative when its clock is ahead of ours. */
+  delay?: number
+  /** Who did it and why, or what it was, in a few words. */
+  note?: string
+  /** Artifacts, where they changed; `changed` names those that did since the last snapshot. */
+  works?: { count: number; bytes: number; changed?: Work[] }
+  /** How many transitions this one stands for, and when the first of them was (ms). */
+  folded?: number
+  since?: number
+}
+
+/** Transitions that are told no more, by what caused them, and the span of time they fell in (ms). */
+export type Earlier = { counts: Partial<Record<Transition['source'], number>>; since: number; until: number }
+
+/** What happened to a task, oldest first. */
+export type Story = { steps: Transition[]; earlier?: Earlier }
 
 export type Snapshot = {
   /** The agent's task as JSON text; missing when it was too large to keep. */
@@ -189,6 +229,11 @@ export type Snapshot = {
   bytes: number
   start: number
   rev: number
+  state: TaskState
+  works: Works
+  story: Story
+  /** Whether a subscriber of then wants the content of unfinished work withheld. */
+  withheld: boolean
 }
 
 export type InboxEntry = {

@@ -1,11 +1,11 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
-import { isNews, isTerminal, type Task } from './a2a/task.ts'
+import { isTerminal, type Task } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
+import { record } from './recording.ts'
 import type { Relay } from './relay.ts'
-import { putSnapshot } from './store/snapshots.ts'
 import { publishedWatch, saveLook } from './store/watches.ts'
 import { nextTimer, pollAgain } from './timing.ts'
 
@@ -26,11 +26,8 @@ export async function save(
   // What is known stays: an ended task is not unended by a replica.
   const state = isNew ? task.state : watch.state
   const told = isNew && concerns(audience, task.state)
-  if (told || (isNew && isNews(task.state))) {
-    const body = JSON.stringify(task.raw)
-    await putSnapshot(relay.table, watch.key, { body, bytes, start: watch.lookAt, rev })
-    relay.log({ step: 'snapshot.saved', ...idsOf(watch), rev, bytes })
-  }
+  const pushed = ask.cause !== undefined
+  const recorded = isNew && (await record(relay, watch, audience, { task, bytes, rev, now, pushed }))
   const changed = isNew ? now : watch.changed
   const publishes = told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch)
   // A step back is looked at again once it can no longer be a replica's.
@@ -48,6 +45,7 @@ export async function save(
     ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
     ...(due !== undefined && { due }),
+    ...recorded,
   })
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'

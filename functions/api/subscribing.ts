@@ -54,6 +54,7 @@ export const SubscriptionRequest = z.strictObject({
   agentTenant: Id.optional(),
   credentials: CredentialsRequest.optional(),
   traceparent: Traceparent.optional(),
+  partialWork: z.enum(['expose', 'withhold']).optional(),
   ttlSeconds: z
     .number()
     .int()
@@ -188,6 +189,7 @@ async function save(
     generation: 1,
     status: 'active',
     registration: { status: 'handed_out' },
+    ...(asked.partialWork !== undefined && { partialWork: asked.partialWork }),
     traceparent: readTraceparent(asked.traceparent) ?? beginTrace(relay.random(24)),
     asked: fingerprint(asked),
     createdAt: now,
@@ -272,6 +274,7 @@ export const shown = (relay: Relay, sub: Subscription) => ({
   agentTenant: sub.agentTenant,
   hasCredentials: sub.credentials !== undefined,
   registration: { ...sub.registration, says: says[sub.registration.status] },
+  partialWork: sub.partialWork ?? 'expose',
   traceparent: sub.traceparent,
   generation: sub.generation,
   previousUntil: (sub.previousUntil ?? 0) > relay.now() ? sub.previousUntil : undefined,

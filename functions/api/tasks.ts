@@ -1,19 +1,18 @@
 // Routes of the reading side: a task as last seen, a client's inbox, and wakes with their attempts.
 import { type Context, Hono } from 'hono'
-import { isTerminal } from '../../shared/a2a/task.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
-import type { Snapshot, Wake, Watch } from '../../shared/model.ts'
+import type { Wake, Watch } from '../../shared/model.ts'
 import { readWakeId } from '../../shared/names.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { list } from '../../shared/store/directory.ts'
 import { readInbox } from '../../shared/store/inbox.ts'
 import { subjectOf } from '../../shared/store/keys.ts'
-import { getSnapshot } from '../../shared/store/snapshots.ts'
 import { getWake, listFailed, listWakes, type Wakes } from '../../shared/store/wakes.ts'
 import { watchesOf } from '../../shared/store/watches.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { type Page, readPage } from './cursor.ts'
 import { Id, idPattern, onlyQuery, parse, readWhole, TaskId } from './input.ts'
+import { asksToExpose, shownTask } from './seeing.ts'
 
 /** Agents that are searched for a task that is asked for without its agent. */
 const agentsSearched = 100
@@ -22,12 +21,13 @@ export function tasks(relay: Relay): Hono<Env> {
   const { table } = relay
   return new Hono<Env>()
     .get('/tasks/:agent/:taskId', async c => {
-      onlyQuery(c, 'principal')
+      onlyQuery(c, 'principal', 'partial')
       const tenant = tenantOf(c.get('caller'), 'read')
+      const exposed = asksToExpose(c)
       const { agent, taskId } = c.req.param()
       if (!idPattern.test(agent) || !TaskId.safeParse(taskId).success) throw new RouseError('not_found')
       const watch = onlyOne(await watchesOf(table, tenant, agent, taskId), c.req.query('principal'))
-      return c.json(shownTask(relay, watch, await getSnapshot(table, watch.key)))
+      return c.json(await shownTask(relay, watch, exposed))
     })
     .get('/inbox', async c => {
       onlyQuery(c, 'client', 'after', 'limit')
@@ -102,37 +102,6 @@ async function failedWakes(relay: Relay, tenant: string, c: Context, { limit, af
   onlyQuery(c, 'state', 'limit', 'after')
   if (c.req.query('state') !== 'failed') throw invalidField('?state', 'Expected failed')
   return listFailed(relay.table, tenant, limit, after)
-}
-
-/** A Lambda answers 6 MB at most, in which JSON stands as a string: its quotes may double it (Lambda quotas). */
-const mostShown = 2 * 1024 * 1024
-
-const seconds = (from: number, to: number): number => Math.max(0, Math.round((to - from) / 1000))
-
-/** A task as last seen. It is stale when the last look failed, or when its body is of an earlier revision. */
-function shownTask(relay: Relay, watch: Watch, snapshot: Snapshot | undefined) {
-  const now = relay.now()
-  const { agent, taskId, principal, contextId, state, rev } = watch
-  const body =
-    snapshot?.body !== undefined && Buffer.byteLength(snapshot.body) <= mostShown ? snapshot.body : undefined
-  return {
-    agent,
-    taskId,
-    principal,
-    contextId,
-    state: state ?? null,
-    terminal: isTerminal(state),
-    rev,
-    changedAt: rev > 0 ? watch.changed : null,
-    lookedAt: watch.looked > 0 ? watch.looked : null,
-    ageSeconds: watch.looked > 0 ? seconds(watch.looked, now) : null,
-    stale:
-      watch.looked === 0 || watch.trouble !== undefined || (snapshot !== undefined && snapshot.rev < rev),
-    trouble: watch.trouble && { code: watch.trouble, since: watch.troubleSince },
-    task: body === undefined ? null : JSON.parse(body),
-    taskRev: snapshot?.rev ?? null,
-    tooLarge: snapshot !== undefined && body === undefined,
-  }
 }
 
 /** What is shown of a wake: not the inner name of its subscription. */

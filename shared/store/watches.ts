@@ -4,6 +4,7 @@ import type { Trouble, Watch } from '../model.ts'
 import { list, point } from './directory.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
 import { get, remove, type Table, update } from './table.ts'
+import { type Trail, trailChange } from './tails.ts'
 
 /** How long a watch is kept after it ended: so long the same end is the same wake. */
 const keptSeconds = 400 * 24 * 60 * 60
@@ -161,6 +162,10 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
   stamp?: string
   backSince?: number
   due?: number
+  works?: string
+  snap?: number
+  /** What becomes of the transitions that wait. */
+  trail?: Trail
 }
 
 /** Adds steps to what is owed, in the write that makes them true: a crash can lose neither without the other. */
@@ -177,13 +182,15 @@ export async function saveLook(
   seen: Seen,
   steps: string[] = [],
 ): Promise<Watch | undefined> {
-  const present = Object.entries({ ...seen, holds: 0 }).filter(([, value]) => value !== undefined)
+  const { trail = {}, ...facts } = seen
+  const tail = trailChange(trail)
+  const present = Object.entries({ ...facts, holds: 0 }).filter(([, value]) => value !== undefined)
   const gone = ['trouble', 'troubleSince', 'failures', ...(seen.backSince === undefined ? ['backSince'] : [])]
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
-    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')} REMOVE ${gone.map(name => `#${name}`).join(', ')}${owing(steps)}`,
-    { ...Object.fromEntries(present), ...owedValues(steps), start: watch.lookAt },
+    `SET ${[...present.map(([name]) => `#${name} = :${name}`), ...tail.set].join(', ')} REMOVE ${[...gone.map(name => `#${name}`), ...tail.remove].join(', ')}${owing(steps)}`,
+    { ...Object.fromEntries(present), ...tail.values, ...owedValues(steps), start: watch.lookAt },
     '#lookAt = :start',
   )
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined

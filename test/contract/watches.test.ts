@@ -1,7 +1,8 @@
 // Watches in a real table: one look at a time has the lease, and the timer of an ended task stays for whoever joined meanwhile.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Watch } from '../../shared/model.ts'
+import type { Transition, Watch } from '../../shared/model.ts'
 import { writeStep } from '../../shared/steps.ts'
+import { addTransition } from '../../shared/store/tails.ts'
 import {
   getWatch,
   leaseWatch,
@@ -11,6 +12,7 @@ import {
   saveLook,
   saveTrouble,
 } from '../../shared/store/watches.ts'
+import { pack, placeFor, unpack } from '../../shared/timeline.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 const noon = Date.UTC(2026, 5, 15, 12)
@@ -111,4 +113,80 @@ test('a step that comes when all is over gives the task a timer again, once howe
   await oweStep(ground.table, saved.key, step, noon + 9)
   expect(await getWatch(ground.table, saved.key)).toMatchObject({ owed: [step], due: noon + 5 })
   expect(await oweStep(ground.table, 'nothing', step, noon)).toMatchObject({ ok: false })
+})
+
+test('what is added to the story while a look is under way stays, and is there once, however often the SDK asks', async () => {
+  const note = (text: string): Transition => ({ at: noon, source: 'policy', rev: 1, note: text })
+  const seen = { digest: 'd', ring: [], rev: 1, changed: noon, woken: 0, looked: noon, lease: 0 }
+  const { key } = await join('one')
+  ground.plan('UpdateItem', 'fail_after')
+  expect(await addTransition(ground.table, key, note('before'))).toBe(true)
+  const leased = there(await lease(there(await getWatch(ground.table, key))))
+  expect(await addTransition(ground.table, key, note('meanwhile'))).toBe(true)
+  const saved = there(
+    await saveLook(ground.table, leased, { ...seen, trail: { gone: leased.tail?.length ?? 0 } }),
+  )
+  expect(saved.tail?.map(unpack)).toEqual([note('meanwhile')])
+  const place = { at: 'end', text: pack(note('seen')) } as const
+  ground.plan('UpdateItem', 'fail_after')
+  const again = there(await saveLook(ground.table, saved, { ...seen, trail: { place } }))
+  expect(again.tail?.map(unpack)).toEqual([note('meanwhile'), note('seen')])
+  const folded = { at: 1, text: pack(note('folded')) }
+  const { tail } = there(await saveLook(ground.table, again, { ...seen, trail: { place: folded } }))
+  expect(tail?.map(unpack)).toEqual([note('meanwhile'), note('folded')])
+})
+
+test('what is added to a story is bounded, and needs a watch', async () => {
+  const one: Transition = { at: noon, source: 'policy', rev: 1 }
+  const { key } = await join('one')
+  const added = []
+  for (let at = 0; at < 20; at++)
+    added.push(await addTransition(ground.table, key, { ...one, note: `${at}` }))
+  expect(added.filter(Boolean)).toHaveLength(12)
+  expect(await addTransition(ground.table, 'no-such-watch', one)).toBe(false)
+})
+
+test('a watch whose story waits is still one write unit', async () => {
+  const uuid = '3f1d0a52-7c1e-4b43-9a1c-0d5a7b1f2e11'
+  task = { ...task, taskId: uuid, agent: 'purchasing-agent', tenant: 'acme-production' }
+  await join('x'.repeat(24))
+  const leased = there(await lease(await join('y'.repeat(24))))
+  const states = ['working', 'submitted'] as const
+  let watch = leased
+  for (let rev = 1; rev < 12; rev++) {
+    const from = states[rev % 2] ?? 'working'
+    const to = states[(rev + 1) % 2] ?? 'working'
+    const step = {
+      at: noon + rev,
+      source: 'push',
+      from,
+      to,
+      rev,
+      delay: -1234,
+      works: { count: 3, bytes: 123456 },
+    } as const
+    const place = placeFor(watch.tail ?? [], step)
+    const hash = 'h'.repeat(24)
+    const seen = {
+      ...{
+        digest: hash,
+        ring: [hash, hash, hash, hash],
+        rev,
+        changed: noon,
+        woken: 0,
+        looked: noon,
+        lease: 0,
+      },
+      ...{
+        state: to,
+        contextId: uuid,
+        stamp: '2026-06-15T12:00:00.000000+00:00',
+        works: hash.slice(0, 16),
+        snap: 1,
+      },
+    }
+    ground.units.length = 0
+    watch = there(await saveLook(ground.table, watch, { ...seen, trail: { place } }))
+    expect(ground.units).toEqual([1])
+  }
 })

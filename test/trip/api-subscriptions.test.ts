@@ -156,6 +156,7 @@ describe('a subscription', () => {
       states: ['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required'],
       hasCredentials: false,
       registration: { status: 'handed_out', says: expect.any(String) },
+      partialWork: 'expose',
       traceparent: expect.any(String),
       generation: 1,
       createdAt: expect.any(Number),

@@ -1,5 +1,7 @@
 // What is kept of a task beside its state: the trace and the parent it belongs to, what happened when, and work that was never finished.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../shared/hash.ts'
+import { watchOf } from '../../shared/store/keys.ts'
 import { traceIdOf } from '../../shared/trace.ts'
 import { type Scripted, startScripted, status } from '../support/scripted.ts'
 import { push, type Subscribed, startTrip, statusPush, type Trip } from '../support/trip.ts'
@@ -7,6 +9,7 @@ import { push, type Subscribed, startTrip, statusPush, type Trip } from '../supp
 let trip: Trip
 let agent: Scripted
 let tasksMade = 0
+let pushesMade = 0
 
 beforeAll(async () => {
   ;[trip, agent] = await Promise.all([startTrip(), startScripted()])
@@ -30,7 +33,8 @@ async function begin(task: Record<string, unknown>, asked: Record<string, unknow
 /** The agent goes on with a task, and pushes if `hook` is given. */
 async function goOn({ taskId }: Begun, task: Record<string, unknown>, hook?: Begun['hook']): Promise<void> {
   agent.put(taskId, task)
-  if (hook !== undefined) await push(hook, statusPush(taskId, 'working'))
+  // Equal bodies within ten seconds are one push.
+  if (hook !== undefined) await push(hook, { ...statusPush(taskId, 'working'), number: ++pushesMade })
   await trip.pass(4000, 2)
 }
 
@@ -93,5 +97,140 @@ describe('a trace', () => {
       traceparent: `00-${'0'.repeat(32)}-${'1'.repeat(16)}-00`,
     }
     expect((await trip.refused('POST', '/v1/subscriptions', asked)).detail).toContain('/traceparent')
+  })
+})
+
+/** What the API shows of a task, as far as these tests look. */
+type Seen = {
+  state: string
+  incomplete: boolean
+  withheld: boolean
+  tooLarge: boolean
+  task: { artifacts?: unknown; history?: unknown; status: unknown } | null
+  artifacts: { count: number; bytes: number; listed: Fields[] }
+  timeline: { steps: Fields[]; earlier?: Fields }
+}
+
+type Fields = Record<string, unknown>
+
+const seen = ({ taskId }: Begun, query = ''): Promise<Seen> =>
+  trip.call('GET', `/v1/tasks/scripted/${taskId}${query}`)
+
+const artifact = (text: string): Fields => ({ artifactId: `a-${text.length}`, parts: [{ text }] })
+
+const factsOf = (text: string): Fields => {
+  const written = `{"artifactId":"a-${text.length}","parts":[{"text":"${text}"}]}`
+  return { id: `a-${text.length}`, bytes: written.length, sha256: sha256Hex(written) }
+}
+
+describe('a timeline', () => {
+  test('tells each transition, why it was seen, what changed, and how far the clocks are apart', async () => {
+    const begun = trip.local.now()
+    const dated = (ahead: number): Fields => ({ timestamp: new Date(begun + ahead).toISOString() })
+    const one = await begin(status('submitted', dated(0)))
+    await goOn(one, status('working', dated(60_000)), one.hook)
+    await goOn(one, { ...status('working'), artifacts: [artifact('half')] }, one.hook)
+    await goOn(one, { ...status('completed'), artifacts: [artifact('half'), artifact('the rest')] }, one.hook)
+    const { timeline, artifacts } = await seen(one)
+    const [first, second, third, fourth, ...more] = timeline.steps
+    expect(more).toEqual([])
+    expect(first).toMatchObject({ source: 'look', to: 'submitted', rev: 1, at: expect.any(Number) })
+    expect(first).not.toHaveProperty('from')
+    expect(Number(first?.delayMs)).toBeGreaterThanOrEqual(0)
+    expect(second).toMatchObject({ source: 'push', from: 'submitted', to: 'working', rev: 2 })
+    // Its clock is ahead of ours by nearly a minute.
+    expect(Number(second?.delayMs)).toBeLessThan(-40_000)
+    const half = factsOf('half')
+    const rest = factsOf('the rest')
+    const both = Number(half.bytes) + Number(rest.bytes)
+    expect(third).toMatchObject({
+      from: 'working',
+      to: 'working',
+      artifacts: { count: 1, bytes: half.bytes },
+    })
+    expect(fourth).toMatchObject({ to: 'completed', rev: 4 })
+    expect(fourth?.artifacts).toEqual({ count: 2, bytes: both, changed: [half, rest] })
+    expect(artifacts).toEqual({ count: 2, bytes: both, listed: [half, rest] })
+  })
+
+  test('costs no write more for looks that wake nobody, and is all there before anybody was told', async () => {
+    const one = await begin(status('submitted'))
+    const before = trip.calls.length
+    agent.put(one.taskId, status('working'))
+    await push(one.hook, statusPush(one.taskId, 'working'))
+    await trip.pass(4000, 2)
+    const watch = watchOf('demo', 'scripted', 'agent', one.taskId)
+    const ofWatch = trip.calls
+      .slice(before)
+      .filter(({ body }) => JSON.stringify(body.Key ?? body.Item ?? '').includes(watch))
+    const writes = ofWatch.filter(({ operation }) => operation !== 'GetItem')
+    // The lease, and the save.
+    expect(writes.map(({ operation }) => operation)).toEqual(['UpdateItem', 'UpdateItem'])
+    expect((await seen(one)).timeline.steps.map(({ to }) => to)).toEqual(['submitted', 'working'])
+  })
+
+  test('goes on over several snapshots, and over those whose body is too large to keep', async () => {
+    const one = await begin(status('input-required'))
+    await goOn(one, status('working'), one.hook)
+    const noise = Array.from({ length: 9000 }, (_, at) => sha256Hex(String(at))).join('')
+    await goOn(one, { ...status('failed'), artifacts: [artifact(noise)] }, one.hook)
+    const { task, tooLarge, incomplete, artifacts, timeline } = await seen(one)
+    expect({ task, tooLarge, incomplete }).toEqual({ task: null, tooLarge: true, incomplete: true })
+    expect(artifacts.listed).toEqual([factsOf(noise)])
+    expect(timeline.steps.map(({ to }) => to)).toEqual(['input-required', 'working', 'failed'])
+  })
+})
+
+describe('work that was never finished', () => {
+  const halfDone = { artifacts: [artifact('secret draft')], history: [{ parts: [{ text: 'secret draft' }] }] }
+
+  test.each(['failed', 'rejected', 'canceled'])(
+    'is kept and said to be incomplete when its task is %s',
+    async state => {
+      const one = await begin({ ...status(state), ...halfDone })
+      const { incomplete, withheld, task, artifacts } = await seen(one)
+      expect({ incomplete, withheld }).toEqual({ incomplete: true, withheld: false })
+      expect(task?.artifacts).toEqual(halfDone.artifacts)
+      expect(artifacts.listed).toEqual([factsOf('secret draft')])
+    },
+  )
+
+  test('is nothing that a finished task, or one without artifacts, has', async () => {
+    expect(await seen(await begin({ ...status('completed'), ...halfDone }))).toMatchObject({
+      incomplete: false,
+    })
+    expect(await seen(await begin(status('failed')))).toMatchObject({ incomplete: false })
+  })
+
+  test('is listed but not shown where a subscription withholds it, even after that ended', async () => {
+    const one = await begin({ ...status('failed'), ...halfDone }, { partialWork: 'withhold' })
+    await trip.call('DELETE', `/v1/subscriptions/${one.made.id}`)
+    const shown = await seen(one)
+    expect(shown).toMatchObject({ state: 'failed', incomplete: true, withheld: true, tooLarge: false })
+    expect(shown.artifacts.listed).toEqual([factsOf('secret draft')])
+    expect(shown.task?.status).toBeDefined()
+    expect(JSON.stringify(shown)).not.toContain('secret draft')
+  })
+
+  test('is withheld for whoever subscribes so later, and until the task has ended it is shown', async () => {
+    const one = await begin({ ...status('input-required'), ...halfDone }, { partialWork: 'withhold' })
+    expect((await seen(one)).task?.artifacts).toEqual(halfDone.artifacts)
+    const other = await begin({ ...status('failed'), ...halfDone })
+    await trip.subscribe('scripted', { taskId: other.taskId, partialWork: 'withhold' })
+    expect(JSON.stringify(await seen(other))).not.toContain('secret draft')
+  })
+
+  test('is shown to an admin who asks for it by name, and to nobody else', async () => {
+    const one = await begin({ ...status('failed'), ...halfDone }, { partialWork: 'withhold' })
+    expect((await seen(one, '?partial=expose')).task?.artifacts).toEqual(halfDone.artifacts)
+    const { key } = await trip.call<{ key: string }>('POST', '/v1/keys', { scopes: ['write'] })
+    const response = await fetch(`${trip.local.apiOrigin}/v1/tasks/scripted/${one.taskId}?partial=expose`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    expect(response.status).toBe(403)
+    expect(await response.text()).not.toContain('secret draft')
+    expect((await trip.refused('GET', `/v1/tasks/scripted/${one.taskId}?partial=all`)).detail).toContain(
+      '?partial',
+    )
   })
 })

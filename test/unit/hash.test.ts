@@ -58,6 +58,16 @@ test('case 64: secrets of other lengths are only unequal', () => {
   expect(sameSecret('token', Buffer.from('token'))).toBe(true)
 })
 
+test.each([
+  ['{"10":1,"9":2,"a":3}', '{"10":1,"9":2,"a":3}'],
+  ['{"\\ufb33":1,"\\ud83d\\ude00":2}', '{"\ud83d\ude00":2,"\ufb33":1}'],
+  ['[1e30, 4.50, 2e-3, -0, 1E21]', '[1e+30,4.5,0.002,0,1e+21]'],
+  ['"\\u20ac$\\u000f\\nA\'\\u0042\\\\\\"/"', '"\u20ac$\\u000f\\nA\'B\\\\\\"/"'],
+  ['{"__proto__": {"b": 1, "a": []}}', '{"__proto__":{"a":[],"b":1}}'],
+])('%s is written as RFC 8785 says', (text, written) => {
+  expect(canonical(JSON.parse(text))).toBe(written)
+})
+
 test('equal values have one canonical text, in whatever order their members were written', () => {
   expect(canonical(JSON.parse('{"b":[{"y":1,"x":2}],"a":null}'))).toBe('{"a":null,"b":[{"x":2,"y":1}]}')
   expect(canonical(['b', 'a'])).not.toBe(canonical(['a', 'b']))
