@@ -1,6 +1,6 @@
 // Decides whether an agent may be called now: how many at a time, and when one that does not answer is left alone. Pure.
 import { exchangeMs } from './a2a/endpoint.ts'
-import type { Trouble } from './model.ts'
+import type { Failure } from './a2a/trouble.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -61,10 +61,12 @@ export type Sign =
   | { kind: 'failed'; fault: string }
   | { kind: 'asked'; ms: number; fault: string }
 
-/** Reads the sign in an answer. A refusal is an answer; only who cannot serve anybody is left alone. */
-export function signOf(
-  answer: { ok: true } | { ok: false; trouble: Trouble; detail: string; retryAfterMs?: number },
-): Sign {
+/**
+ * Reads the sign in an answer. A refusal is an answer; only who cannot serve anybody is left alone.
+ * @returns undefined if the agent had no part in it
+ */
+export function signOf(answer: { ok: true } | Failure): Sign | undefined {
+  if (!answer.ok && answer.elsewhere === true) return undefined
   if (answer.ok || (answer.trouble !== 'unreachable' && answer.trouble !== 'rate_limited'))
     return { kind: 'answered' }
   const { detail: fault, retryAfterMs } = answer

@@ -1,4 +1,4 @@
-// Ends calls to AWS whose time is over. The SDK's own way, options of each call, would have it build its whole middleware anew for each.
+// Ends calls to AWS whose time is over, and waits for moments. The SDK's own way, options of each call, would have it build its whole middleware anew for each.
 
 /** Ends the calls that heed it; `over` stops the clock, so that nothing is left behind. */
 export type Deadline = { signal: AbortSignal; over: () => void }
@@ -9,6 +9,10 @@ export function startDeadline(milliseconds: number): Deadline {
   const timer = setTimeout(() => ending.abort(), milliseconds)
   return { signal: ending.signal, over: () => clearTimeout(timer) }
 }
+
+/** Waits, for another worker that will be done in a moment. */
+export const pause = (milliseconds: number): Promise<void> =>
+  new Promise(resolve => setTimeout(resolve, milliseconds))
 
 /** What ends a command, by its input: the one part of it that goes all the way down to the connection. */
 const endings = new WeakMap<object, AbortSignal>()

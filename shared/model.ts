@@ -41,6 +41,25 @@ export type Credentials =
   | { type: 'bearer'; token: string }
   | { type: 'basic'; username: string; password: string }
   | { type: 'apiKey'; in: 'header' | 'query'; name: string; value: string }
+  | OAuth
+
+/** Access tokens are asked for at the token endpoint (RFC 6749), when one is needed. */
+export type OAuth = {
+  type: 'oauth2'
+  tokenUrl: string
+  clientId: string
+  /** How the client proves itself: by a Basic header, or in the body. */
+  auth: 'basic' | 'post'
+  scope?: string | undefined
+} & (
+  | {
+      grant: 'client_credentials'
+      clientSecret: string
+      audience?: string | undefined
+      resource?: string | undefined
+    }
+  | { grant: 'refresh_token'; clientSecret?: string | undefined; refreshToken: string }
+)
 
 export type Agent = {
   tenant: string
@@ -64,8 +83,9 @@ export type Agent = {
   floorSeconds?: number
   /** How many looks may call it at a time; see breaker for the usual number. */
   maxConcurrentCalls?: number
-  /** JWE of {@link Credentials}. */
+  /** JWE of {@link Credentials}, and the origin of their token endpoint if they have one. */
   credentials?: string
+  tokenOrigin?: string
   verification: Verification
 }
 
@@ -95,6 +115,8 @@ export type Subscription = {
   /** JWE of {@link Credentials}; wins over the agent's own. */
   credentials?: string
   credentialsAt?: number
+  /** Origin of their token endpoint, if they have one. */
+  tokenOrigin?: string
   /** Generation of the derived hook token, and until when pushes by the one before it are still accepted. */
   generation: number
   previousUntil?: number
@@ -134,6 +156,7 @@ export type Trouble =
   | 'unreachable'
   | 'rate_limited'
   | 'unauthorized'
+  | 'credentials_expired'
   | 'forbidden'
   | 'not_found'
   | 'wrong_task'

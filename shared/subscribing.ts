@@ -1,11 +1,12 @@
 // Makes a subscription live and keeps its promises to the agent: hook, push config, first look, and its end. Used by the API only.
 import { type HandedOut, handOut, type PushConfig, registerConfig, removeConfig } from './a2a/configs.ts'
-import { endpointFor } from './calling.ts'
+import { callAs } from './calling.ts'
 import { hookSecrets, hookUrl } from './issued.ts'
 import type { Agent, Registration, Subscription } from './model.ts'
 import { floorMs } from './policy.ts'
 import { sendLook } from './queue.ts'
 import { type Relay, within } from './relay.ts'
+import { removeGrant } from './store/grants.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration } from './store/subscriptions.ts'
 import { getWatch, leaveWatch, openWatch, subsLimit } from './store/watches.ts'
@@ -87,8 +88,12 @@ async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): P
   if (!agent.pushes)
     return { status: 'unsupported', detail: 'The agent cannot push, so its tasks are polled.' }
   if (sub.taskId === undefined) return { status: 'handed_out' }
-  const endpoint = await endpointFor(relay, agent, [sub])
-  return registerConfig(relay.net, endpoint, sub.taskId, pushConfigOf(relay, sub, agent))
+  const { taskId } = sub
+  const called = await callAs(relay, agent, [sub], async endpoint => {
+    const made = await registerConfig(relay.net, endpoint, taskId, pushConfigOf(relay, sub, agent))
+    return 'status' in made ? { ok: true as const, registration: made } : made
+  })
+  return called.ok ? called.registration : { status: 'failed', detail: called.detail }
 }
 
 /** Ends a subscription on our side: from now on nobody is woken by it. */
@@ -111,6 +116,10 @@ export async function endAtAgent(
   await silence(relay, sub)
   const { taskId } = sub
   if (taskId === undefined || agent === undefined || !agent.pushes) return { removedAtAgent: false }
-  const removed = await removeConfig(relay.net, await endpointFor(relay, agent, [sub]), taskId, sub.id)
+  const removed = await callAs(relay, agent, [sub], endpoint =>
+    removeConfig(relay.net, endpoint, taskId, sub.id),
+  )
+  // Its token was needed for that.
+  await removeGrant(relay.table, sub)
   return removed.ok ? { removedAtAgent: true } : { removedAtAgent: false, detail: removed.detail }
 }

@@ -1,7 +1,7 @@
 // What happens when a subscription is due: an unbound one ends, an agent-wide one looks for tasks that no push told of.
 import { listTasks } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
-import { endpointFor } from './calling.ts'
+import { callAs } from './calling.ts'
 import type { Agent, Subscription } from './model.ts'
 import { tellOperations } from './operations.ts'
 import { floorMs } from './policy.ts'
@@ -72,7 +72,6 @@ type Swept = { ended: 'all' | 'part' | 'unable'; looks: number }
 
 /** Queues a look for every task that is not known in the state the agent lists. */
 async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promise<Swept> {
-  const endpoint = await endpointFor(relay, agent, [sub])
   const since = (sub.sweptAt ?? sub.createdAt) - overlapMs
   let pageToken: string | undefined
   let looks = 0
@@ -83,7 +82,9 @@ async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promis
     }
     const entered = await enterAgent(relay, agent)
     if (!entered.ok) return { ended: 'part', looks }
-    const listed = await listTasks(relay.net, endpoint, asked, relay.now())
+    const listed = await callAs(relay, agent, [sub], endpoint =>
+      listTasks(relay.net, endpoint, asked, relay.now()),
+    )
     await leaveAgent(relay, agent, entered.turn, listed)
     if (!listed.ok) return { ended: listed.trouble === 'unsupported_version' ? 'unable' : 'part', looks }
     // Not every agent heeds the filter; a task that ended before, or nobody knows when, is nobody's news.

@@ -2,7 +2,7 @@
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
-import { endpointFor } from './calling.ts'
+import { callAs } from './calling.ts'
 import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import {
@@ -109,9 +109,15 @@ async function lookOutside(
   ask: Ask,
   { agent, turn }: Called,
 ): Promise<Looked> {
-  const endpoint = await endpointFor(relay, agent, audience.live)
-  const answer = await getTask(relay.net, endpoint, watch.taskId, relay.now())
+  const answer = await callAs(relay, agent, audience.live, endpoint =>
+    getTask(relay.net, endpoint, watch.taskId, relay.now()),
+  )
   await leaveAgent(relay, agent, turn, answer)
+  if (!answer.ok && answer.busy === true) {
+    await freeWatch(relay.table, watch)
+    const { since, turns } = ask.waited ?? { since: relay.now(), turns: 0 }
+    return { kind: 'busy', afterMs: answer.retryAfterMs ?? windowMs, waited: { since, turns: turns + 1 } }
+  }
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, answer, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   if (ask.unbound === undefined) return save(relay, watch, agent, audience, answer.task, answer.bytes, ask)

@@ -110,6 +110,7 @@ const shown = (agent: Agent) => ({
   floorSeconds: agent.floorSeconds,
   maxConcurrentCalls: limitOf(agent),
   hasCredentials: agent.credentials !== undefined,
+  tokenOrigin: agent.tokenOrigin,
   verification: agent.verification,
   etag: agent.etag,
   createdAt: agent.createdAt,

@@ -1,5 +1,8 @@
-// The schema of the credentials that agents are called with. They are sealed at once and never returned.
+// The schema of the credentials that agents are called with, and where their tokens may be asked for. They are sealed at once and never returned.
 import * as z from 'zod'
+import type { Credentials } from '../../shared/model.ts'
+import type { Relay } from '../../shared/relay.ts'
+import { allowedUrl } from './targets.ts'
 
 /** What a header can carry unchanged: blanks at the ends would be trimmed on the way. */
 const secretText = z
@@ -7,6 +10,15 @@ const secretText = z
   .min(1)
   .max(8192)
   .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'Expected visible ASCII')
+
+/** What both grants of OAuth2 have. `scope` is words with one blank between (RFC 6749 section 3.3). */
+const oauth = {
+  type: z.literal('oauth2'),
+  tokenUrl: z.string().max(2048),
+  clientId: secretText.max(1024),
+  auth: z.enum(['basic', 'post']).default('basic'),
+  scope: secretText.max(2048).optional(),
+}
 
 /** How to call an agent; sealed before the table sees it, never returned. */
 export const CredentialsRequest = z.discriminatedUnion('type', [
@@ -27,4 +39,34 @@ export const CredentialsRequest = z.discriminatedUnion('type', [
     name: z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,64}$/, 'Expected a header or parameter name'),
     value: secretText,
   }),
+  z.discriminatedUnion('grant', [
+    z.strictObject({
+      ...oauth,
+      grant: z.literal('client_credentials'),
+      clientSecret: secretText,
+      audience: secretText.max(2048).optional(),
+      resource: secretText.max(2048).optional(),
+    }),
+    z.strictObject({
+      ...oauth,
+      grant: z.literal('refresh_token'),
+      clientSecret: secretText.optional(),
+      refreshToken: secretText,
+    }),
+  ]),
 ])
+
+/**
+ * Judges where a token is asked for, as every address that is called.
+ * @param pointer of the credentials in the request
+ * @returns the credentials with that address in its normal form, and its origin if there is one
+ */
+export function judged(
+  relay: Relay,
+  credentials: Credentials,
+  pointer: string,
+): { credentials: Credentials; tokenOrigin?: string } {
+  if (credentials.type !== 'oauth2') return { credentials }
+  const tokenUrl = allowedUrl(relay, credentials.tokenUrl, `${pointer}/tokenUrl`)
+  return { credentials: { ...credentials, tokenUrl }, tokenOrigin: new URL(tokenUrl).origin }
+}

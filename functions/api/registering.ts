@@ -8,7 +8,7 @@ import { algorithms } from '../../shared/jwks.ts'
 import type { Agent, Verification } from '../../shared/model.ts'
 import { NetError } from '../../shared/net.ts'
 import type { Relay } from '../../shared/relay.ts'
-import { CredentialsRequest } from './credentials.ts'
+import { CredentialsRequest, judged } from './credentials.ts'
 import { Id, Text } from './input.ts'
 import { allowedUrl } from './targets.ts'
 
@@ -68,14 +68,10 @@ export async function makeAgent(
   const verification = verificationOf(relay, asked.verification)
   const found = await findAgent(relay, asked)
   const url = allowedUrl(relay, found.url, found.pointer)
-  const origins = pinned(relay, name, asked, before, [url, found.cardUrl, verification.jwt?.jwksUrl])
+  const kept = await credentialsOf(relay, name, asked, before)
+  const { jwksUrl } = verification.jwt ?? {}
+  const origins = pinned(relay, name, asked, before, [url, found.cardUrl, jwksUrl, kept.tokenOrigin])
   const now = relay.now()
-  const credentials =
-    asked.credentials === undefined
-      ? before?.credentials
-      : asked.credentials === null
-        ? undefined
-        : await sealCredentials(relay, { agent: name }, asked.credentials)
   const agentTenant = asked.agentTenant ?? found.agentTenant
   const pushes = asked.pushNotifications ?? found.pushes
   return {
@@ -96,8 +92,26 @@ export async function makeAgent(
     road: pushes ? 'push' : 'poll',
     ...(asked.floorSeconds !== undefined && { floorSeconds: asked.floorSeconds }),
     ...(asked.maxConcurrentCalls !== undefined && { maxConcurrentCalls: asked.maxConcurrentCalls }),
-    ...(credentials !== undefined && { credentials }),
+    ...kept,
     verification,
+  }
+}
+
+/** The credentials that the agent is called with from now on: those that stand unless others are asked for, or none. */
+async function credentialsOf(
+  relay: Relay,
+  name: Pick<Agent, 'tenant' | 'agent'>,
+  asked: AgentRequest,
+  before: Agent | undefined,
+): Promise<Pick<Agent, 'credentials' | 'tokenOrigin'>> {
+  if (asked.credentials === null) return {}
+  if (asked.credentials !== undefined) {
+    const { credentials, ...at } = judged(relay, asked.credentials, '/credentials')
+    return { credentials: await sealCredentials(relay, { agent: name }, credentials), ...at }
+  }
+  return {
+    ...(before?.credentials !== undefined && { credentials: before.credentials }),
+    ...(before?.tokenOrigin !== undefined && { tokenOrigin: before.tokenOrigin }),
   }
 }
 

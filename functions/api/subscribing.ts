@@ -24,7 +24,7 @@ import { handedOut, hasRoom, lookSoon, register, silence, watchTask } from '../.
 import { sweepMs } from '../../shared/sweep.ts'
 import { openSecrets } from '../../shared/targets.ts'
 import { beginTrace, readTraceparent } from '../../shared/trace.ts'
-import { CredentialsRequest } from './credentials.ts'
+import { CredentialsRequest, judged } from './credentials.ts'
 import { Id, overLimit, TaskId } from './input.ts'
 import { allowedUrl, dropTarget, isInline, saveTarget, shownTarget, TargetRequest } from './targets.ts'
 
@@ -175,6 +175,7 @@ async function save(
   const before = hook === fresh ? undefined : await getSubscription(table, ref)
   if (isLive(before, relay.now())) return sameAs(asked, before)
   const { agent, scope, taskId, principal, states, client, agentTenant, credentials, ttlSeconds } = asked
+  const own = credentials && judged(relay, credentials, '/credentials')
   const now = relay.now()
   const made: Subscription = {
     ref,
@@ -197,8 +198,9 @@ async function save(
     ...(taskId !== undefined && { taskId }),
     ...(client !== undefined && { client }),
     ...(agentTenant !== undefined && { agentTenant }),
-    ...(credentials !== undefined && {
-      credentials: await sealCredentials(relay, { subscription: { ref } }, credentials),
+    ...(own !== undefined && {
+      ...own,
+      credentials: await sealCredentials(relay, { subscription: { ref } }, own.credentials),
       credentialsAt: now,
     }),
     ...(scope === 'agent' && { sweepAt: now + sweepMs }),
@@ -273,6 +275,7 @@ export const shown = (relay: Relay, sub: Subscription) => ({
   targets: sub.targets,
   agentTenant: sub.agentTenant,
   hasCredentials: sub.credentials !== undefined,
+  tokenOrigin: sub.tokenOrigin,
   registration: { ...sub.registration, says: says[sub.registration.status] },
   partialWork: sub.partialWork ?? 'expose',
   traceparent: sub.traceparent,

@@ -12,7 +12,7 @@ import { replaceCredentials } from '../../shared/store/subscriptions.ts'
 import { endAtAgent, lookSoon } from '../../shared/subscribing.ts'
 import { readTraceparent } from '../../shared/trace.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { CredentialsRequest } from './credentials.ts'
+import { CredentialsRequest, judged } from './credentials.ts'
 import { readPage } from './cursor.ts'
 import { Id, newPathId, onlyQuery, parse, pathId, readBody, TaskId } from './input.ts'
 import { RotateRequest, rotate } from './rotating.ts'
@@ -76,9 +76,12 @@ export function subscriptions(relay: Relay): Hono<Env> {
     .put('/subscriptions/:id/credentials', async c => {
       const tenant = tenantOf(c.get('caller'), 'write')
       const sub = await liveSubscription(relay, tenant, pathId(c, 'id'))
-      const { credentials } = await readBody(c, z.strictObject({ credentials: CredentialsRequest }))
+      const asked = await readBody(c, z.strictObject({ credentials: CredentialsRequest }))
+      const { credentials, tokenOrigin } = judged(relay, asked.credentials, '/credentials')
       const sealed = await sealCredentials(relay, { subscription: sub }, credentials)
-      if (!(await replaceCredentials(table, sub.ref, sealed, relay.now())).ok)
+      if (
+        !(await replaceCredentials(table, sub.ref, { credentials: sealed, tokenOrigin, at: relay.now() })).ok
+      )
         throw new RouseError('not_found')
       if (sub.taskId !== undefined || sub.scope === 'agent') await lookSoon(relay, sub)
       return c.body(null, 204)

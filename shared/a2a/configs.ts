@@ -36,18 +36,19 @@ export function handOut(config: PushConfig, version: ProtocolVersion): HandedOut
 
 /**
  * Creates a config at the agent and confirms it by listing: some agents take a config and drop it without a word.
- * @returns `registered`, `unsupported`, or `failed` with the agent's own words
+ * @returns `registered`, `unsupported`, or `failed` with the agent's own words; the failure itself of a call whose
+ * credentials were refused, which better ones may mend
  */
 export async function registerConfig(
   net: Net,
   endpoint: Endpoint,
   taskId: string,
   config: PushConfig,
-): Promise<Registration> {
+): Promise<Registration | Failure> {
   const ask = (operation: Operation): Promise<Answer> =>
     call(net, endpoint, operation, { id: config.id, secrets: secretsIn(config) })
   const created = await create(ask, endpoint, taskId, config)
-  if (!created.ok) return refused(created)
+  if (!created.ok) return created.trouble === 'unauthorized' ? created : refused(created)
   let pageToken: string | undefined
   for (let page = 0; page < mostPages; page++) {
     const listed = await ask(listOperation(endpoint.version, taskId, pageToken))

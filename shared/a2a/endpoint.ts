@@ -12,10 +12,13 @@ export type Endpoint = {
   version: ProtocolVersion
   /** A2A's own tenant, echoed in every v1.0 request (A2A 1.0 section 8.3.2). */
   agentTenant?: string
-  credentials?: Credentials
+  credentials?: Shown
   /** Gives each call its W3C `traceparent`. */
   traceparent?: () => string
 }
+
+/** Credentials as the agent sees them. */
+export type Shown = Exclude<Credentials, { type: 'oauth2' }>
 
 /** One operation, as JSON-RPC and as HTTP+JSON name it. */
 export type Operation = {
@@ -69,7 +72,7 @@ export function buildRequest(
 }
 
 /** The secrets that a call shows the agent, so that its words can be freed of them. */
-export function secretsOf(credentials: Credentials | undefined): string[] {
+export function secretsOf(credentials: Shown | undefined): string[] {
   if (credentials === undefined) return []
   if (credentials.type === 'bearer') return [credentials.token]
   if (credentials.type === 'basic') return [credentials.password, basic(credentials)]
@@ -78,7 +81,7 @@ export function secretsOf(credentials: Credentials | undefined): string[] {
 
 const accept = 'application/a2a+json, application/json'
 
-function authenticate(credentials: Credentials | undefined, url: URL, headers: Record<string, string>): void {
+function authenticate(credentials: Shown | undefined, url: URL, headers: Record<string, string>): void {
   if (credentials === undefined) return
   if (credentials.type === 'bearer') headers.Authorization = `Bearer ${credentials.token}`
   else if (credentials.type === 'basic') headers.Authorization = `Basic ${basic(credentials)}`

@@ -11,6 +11,9 @@ export type Failure = {
   detail: string
   /** A2A or JSON-RPC error code (A2A 1.0 section 5.4), whatever the binding. */
   code?: number
+  /** Not the agent failed, but what stands before it: its token endpoint. `busy`: another worker renews the token. */
+  elsewhere?: true
+  busy?: true
   /** What `Retry-After` asked for, at most a day. */
   retryAfterMs?: number
 }
@@ -119,7 +122,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const longestWaitMs = 24 * 60 * 60 * 1000
 
 /** Reads `Retry-After`, seconds or a date (RFC 9110 section 10.2.3). */
-function readRetryAfter(value: string | null, now: number): number | undefined {
+export function readRetryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestWaitMs)

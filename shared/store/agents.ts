@@ -1,5 +1,6 @@
 // Keeps agents: where they are, how to call them, how their pushes prove themselves.
 import type { Agent } from '../model.ts'
+import { removeGrant } from './grants.ts'
 import { agentCallsKey, agentHealthKey, agentKey, agentKeysKey } from './keys.ts'
 import { get, put, remove, type Table } from './table.ts'
 
@@ -29,5 +30,6 @@ export async function removeAgent(table: Table, tenant: string, agent: string): 
   await remove(table, agentKeysKey(tenant, agent))
   await remove(table, agentHealthKey(tenant, agent))
   await remove(table, agentCallsKey(tenant, agent))
+  await removeGrant(table, { tenant, agent })
   await remove(table, agentKey(tenant, agent))
 }

@@ -43,7 +43,14 @@ export const agentCallsKey = (tenant: string, agent: string): Key => ({
   ...agentKey(tenant, agent),
   sk: 'calls',
 })
+/** Beside the credentials that it was granted for. */
+const grant = 'grant'
+export const agentGrantKey = (tenant: string, agent: string): Key => ({
+  ...agentKey(tenant, agent),
+  sk: grant,
+})
 export const subscriptionKey = (ref: string): Key => ({ pk: `S#${ref}`, sk: self })
+export const subscriptionGrantKey = (ref: string): Key => ({ ...subscriptionKey(ref), sk: grant })
 export const noticeKey = (key: string): Key => ({ pk: `N#${key}`, sk: self })
 export const watchKey = (watch: string): Key => ({ pk: `K#${watch}`, sk: self })
 export const snapshotKey = (watch: string): Key => ({ pk: `K#${watch}`, sk: 'B' })

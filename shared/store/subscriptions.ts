@@ -66,12 +66,16 @@ export const recordRegistration = (table: Table, ref: string, registration: Regi
   )
 
 /** Replaces the credentials GetTask is called with. */
-export const replaceCredentials = (table: Table, ref: string, credentials: string, at: number) =>
+export const replaceCredentials = (
+  table: Table,
+  ref: string,
+  { credentials, tokenOrigin, at }: { credentials: string; tokenOrigin: string | undefined; at: number },
+) =>
   update<Subscription>(
     table,
     subscriptionKey(ref),
-    'SET #credentials = :credentials, #credentialsAt = :at',
-    { credentials, at, active: 'active' },
+    `SET #credentials = :credentials, #credentialsAt = :at${tokenOrigin === undefined ? ' REMOVE #tokenOrigin' : ', #tokenOrigin = :tokenOrigin'}`,
+    { credentials, at, tokenOrigin, active: 'active' },
     '#status = :active',
   )
 

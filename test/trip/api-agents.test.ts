@@ -168,6 +168,22 @@ describe('an agent that is down', () => {
 describe('the origins of an agent', () => {
   const cardUrl = () => `${host.origin}/card`
 
+  test('have that of its token endpoint among them, which stays with its credentials and is told', async () => {
+    serve(callable(`${host.origin}/rpc`))
+    const { origin: tokenOrigin } = api.agent
+    const client = { grant: 'client_credentials', clientId: 'c', clientSecret: 'token-secret-5b1e' }
+    const credentials = { type: 'oauth2', tokenUrl: `${tokenOrigin}/token`, ...client }
+    const pinned = { origins: [host.origin, tokenOrigin], tokenOrigin, hasCredentials: true }
+    expect((await put('granted', { cardUrl: cardUrl(), credentials })).body).toMatchObject(pinned)
+    expect((await put('granted', { cardUrl: cardUrl() })).body).toMatchObject(pinned)
+    const moved = { cardUrl: cardUrl(), credentials: { ...credentials, tokenUrl: 'http://127.0.0.2:9/' } }
+    expectProblem(api, await put('granted', moved), 'origin_changed', ['/origins'])
+    const wild = { cardUrl: cardUrl(), credentials: { ...credentials, tokenUrl: 'ftp://127.0.0.1/' } }
+    expectProblem(api, await put('granted', wild), 'address_not_allowed', ['/credentials/tokenUrl'])
+    const none = await put('granted', { cardUrl: cardUrl(), credentials: null })
+    expect(none.body).toMatchObject({ origins: [host.origin], hasCredentials: false })
+  })
+
   test('are all those that its registration names', async () => {
     const elsewhere = await startReceiver()
     serve(callable(`${api.agent.origin}/rpc`))

@@ -69,7 +69,7 @@ test('who waits comes again later each time, never all at once, never before the
 })
 
 describe('what an answer says of its agent', () => {
-  const failed = (trouble: Trouble, retryAfterMs?: number): Sign =>
+  const failed = (trouble: Trouble, retryAfterMs?: number): Sign | undefined =>
     signOf({ ok: false, trouble, detail: 'why', ...(retryAfterMs !== undefined && { retryAfterMs }) })
 
   test.each<Trouble>([

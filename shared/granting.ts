@@ -1,0 +1,177 @@
+// Gives the access token for credentials of OAuth2: from memory, from the table, or renewed by the one worker that holds the lease.
+import type { Failure } from './a2a/trouble.ts'
+import { pause } from './deadline.ts'
+import { idOf } from './hash.ts'
+import type { OAuth } from './model.ts'
+import { askForToken, type Refused } from './oauth.ts'
+import { troubleMs } from './policy.ts'
+import type { Relay } from './relay.ts'
+import { seal, unseal } from './seal.ts'
+import { failGrant, type Grant, type GrantOwner, getGrant, leaseGrant, saveGrant } from './store/grants.ts'
+import type { Table } from './store/table.ts'
+
+/** What granting needs of the world. */
+export type Granting = Pick<Relay, 'table' | 'now' | 'net' | 'log'> & {
+  config: Pick<Relay['config'], 'rootKeys'>
+}
+
+/** Credentials of OAuth2, opened. `of` names them: other credentials have another name. */
+export type Held = { owner: GrantOwner; of: string; oauth: OAuth }
+
+export type Token = { ok: true; token: string } | Failure
+
+/** Longer than asking and saving can take: whoever takes over has it alone. */
+const leaseMs = 20_000
+/** How long another worker's renewal is waited for, before the work is put off. */
+const waits = { times: 8, eachMs: 250 } as const
+/** Client credentials may be good again once their server is mended; a refresh token that was refused never is. */
+const spentMs = 15 * 60 * 1000
+/** How often what a server gave is tried to be saved: a rotated refresh token that is lost is lost for good. */
+const saveTries = 3
+
+/** A token, until when it is used without a thought, and until when while another worker renews it. */
+type Kept = { token: string; until: number; ends: number }
+
+type Memory = { kept: Map<string, Kept>; asked: Map<string, Promise<Token>> }
+
+/** What this process knows: tokens in use by owner and credentials, and who is asking just now. */
+const memories = new WeakMap<Table, Memory>()
+const mostKept = 1000
+
+function memoryOf({ table }: Granting): Memory {
+  const known = memories.get(table) ?? { kept: new Map(), asked: new Map() }
+  memories.set(table, known)
+  return known
+}
+
+/**
+ * @param refused the token that the agent just answered 401 to: it is not used again, but renewed once
+ */
+export function tokenFor(relay: Granting, held: Held, refused?: string): Promise<Token> {
+  const { kept, asked } = memoryOf(relay)
+  const known = kept.get(nameOf(held))
+  if (known !== undefined && relay.now() < known.until && known.token !== refused)
+    return Promise.resolve({ ok: true, token: known.token })
+  // Of many that miss it at once in this process one asks.
+  const name = `${nameOf(held)} ${refused === undefined ? '' : idOf(refused)}`
+  const asking = asked.get(name) ?? find(relay, held, refused, waits.times).finally(() => asked.delete(name))
+  asked.set(name, asking)
+  return asking
+}
+
+async function find(
+  relay: Granting,
+  held: Held,
+  refused: string | undefined,
+  waitsLeft: number,
+): Promise<Token> {
+  const now = relay.now()
+  const found = await getGrant(relay.table, held.owner)
+  const grant = found?.of === held.of ? found : undefined
+  const stored = grant && (await open(relay, held, grant))
+  const usable = stored === undefined || stored.token === refused ? undefined : stored
+  if (usable !== undefined && now < usable.until) return keep(relay, held, usable)
+  if (grant !== undefined && now < grant.nextTry)
+    return usable && now < usable.ends ? using(usable) : standing(grant)
+  const leased = await leaseGrant(relay.table, held.owner, held.of, grant, { now, until: now + leaseMs })
+  if (leased !== undefined) return renew(relay, held, leased, grant)
+  if (usable !== undefined && now < usable.ends) return using(usable)
+  if (waitsLeft === 0) return busy
+  await pause(waits.eachMs)
+  return find(relay, held, refused, waitsLeft - 1)
+}
+
+const busy: Token = {
+  ok: false,
+  elsewhere: true,
+  busy: true,
+  trouble: 'unreachable',
+  detail: 'Its token is being renewed.',
+  retryAfterMs: 2000,
+}
+
+const using = ({ token }: Kept): Token => ({ ok: true, token })
+
+async function renew(relay: Granting, held: Held, leased: Grant, before: Grant | undefined): Promise<Token> {
+  const { oauth } = held
+  const latest =
+    leased.refresh && (await unseal(relay.config.rootKeys, 'grant', ownerOf(held), leased.refresh))
+  const first = oauth.grant === 'refresh_token' ? oauth.refreshToken : undefined
+  const answer = await askForToken(relay.net, oauth, latest ?? first, relay.now())
+  if (!answer.ok) return fail(relay, held, leased, before, answer)
+  const { accessToken: token, lifeMs, refreshToken } = answer
+  // Early, because clocks differ and the exchange takes time.
+  const ends = relay.now() + lifeMs - Math.min(5000, lifeMs / 10)
+  const until = ends - Math.min(60_000, lifeMs / 5)
+  const rotated = oauth.grant === 'refresh_token' ? refreshToken : undefined
+  const renewed = {
+    access: await sealed(relay, held, token),
+    ...{ until, ends },
+    refresh: rotated && (await sealed(relay, held, rotated)),
+  }
+  await insist(() => saveGrant(relay.table, held.owner, leased, renewed))
+  relay.log({ step: 'grant.renewed', ...namesOf(held), rotated: rotated !== undefined })
+  return keep(relay, held, { token, until, ends })
+}
+
+async function fail(
+  relay: Granting,
+  held: Held,
+  leased: Grant,
+  before: Grant | undefined,
+  { spent, detail, retryAfterMs }: Refused,
+): Promise<Token> {
+  const now = relay.now()
+  const rotates = held.oauth.grant === 'refresh_token'
+  // Whoever held it before never came to an end: what he was given may be lost with him.
+  const orphaned = spent && rotates && before?.holder !== undefined && before.lease > 0
+  const fault = orphaned ? `${detail} (a renewal before this one was cut off)` : detail
+  const wait = spent
+    ? rotates
+      ? Number.MAX_SAFE_INTEGER - now
+      : spentMs
+    : (retryAfterMs ?? troubleMs(leased.failures))
+  const failed = { fault, nextTry: now + wait, spent }
+  await failGrant(relay.table, held.owner, leased, failed)
+  relay.log({ step: 'grant.refused', level: 'error', ...namesOf(held), fault, spent })
+  return standing({ ...leased, ...failed })
+}
+
+/** What a grant says that may not be renewed now. */
+const standing = ({ spent = false, fault = '' }: Grant): Token => ({
+  ok: false,
+  elsewhere: true,
+  trouble: spent ? 'credentials_expired' : 'unreachable',
+  detail: `The token endpoint: ${fault}`,
+})
+
+async function open(relay: Granting, held: Held, { access, until, ends }: Grant): Promise<Kept | undefined> {
+  if (access === undefined || until === undefined || ends === undefined) return undefined
+  return { token: await unseal(relay.config.rootKeys, 'grant', ownerOf(held), access), until, ends }
+}
+
+function keep(relay: Granting, held: Held, known: Kept): Token {
+  const { kept } = memoryOf(relay)
+  const [oldest] = kept.keys()
+  if (kept.size >= mostKept && oldest !== undefined) kept.delete(oldest)
+  kept.set(nameOf(held), known)
+  return using(known)
+}
+
+async function insist(save: () => Promise<unknown>): Promise<void> {
+  for (let tried = 1; ; tried++) {
+    try {
+      await save()
+      return
+    } catch (error) {
+      if (tried === saveTries) throw error
+    }
+  }
+}
+
+const sealed = (relay: Granting, held: Held, text: string): Promise<string> =>
+  seal(relay.config.rootKeys, 'grant', ownerOf(held), text)
+
+const ownerOf = ({ owner }: Held): string => ('ref' in owner ? owner.ref : `${owner.tenant}/${owner.agent}`)
+const nameOf = (held: Held): string => `${ownerOf(held)} ${held.of}`
+const namesOf = ({ owner }: Held) => ('ref' in owner ? { sub: owner.ref } : owner)

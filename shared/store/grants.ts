@@ -1,0 +1,109 @@
+// The item `grant` beside credentials of OAuth2: the access token in use, the latest refresh token, both sealed, and who may renew them. Renews nothing.
+import { agentGrantKey, type Key, subscriptionGrantKey } from './keys.ts'
+import { get, put, remove, type Table, update } from './table.ts'
+
+/** Whose credentials they are. */
+export type GrantOwner = { tenant: string; agent: string } | { ref: string }
+
+/** Times are ms since 1970. */
+export type Grant = {
+  /** Names the credentials it belongs to: other credentials begin anew. */
+  of: string
+  /** JWE of the access token, and until when it is used. */
+  access?: string
+  until?: number
+  /** Until when it may be used while somebody else renews it. */
+  ends?: number
+  /** JWE of the latest refresh token, where the server rotated it. */
+  refresh?: string
+  /** Who renews it now, and until when. It stays when he died. */
+  holder?: string
+  lease: number
+  /** Why it could not be renewed, how often in a row, and before when it is not tried again. */
+  fault?: string
+  failures: number
+  nextTry: number
+  /** These credentials are no good any more. */
+  spent?: boolean
+}
+
+const keptSeconds = 90 * 24 * 60 * 60
+
+const keyOf = (owner: GrantOwner): Key =>
+  'ref' in owner ? subscriptionGrantKey(owner.ref) : agentGrantKey(owner.tenant, owner.agent)
+
+export const getGrant = (table: Table, owner: GrantOwner): Promise<Grant | undefined> =>
+  get<Grant>(table, keyOf(owner))
+
+export const removeGrant = (table: Table, owner: GrantOwner): Promise<boolean> => remove(table, keyOf(owner))
+
+/**
+ * Takes the right to renew: of many workers one gets it, so that no refresh token is used twice.
+ * @param seen the grant as it was read; undefined if there was none, or one of other credentials
+ * @returns the grant under its new holder, or undefined when somebody else has it or renewed it meanwhile
+ */
+export async function leaseGrant(
+  table: Table,
+  owner: GrantOwner,
+  of: string,
+  seen: Grant | undefined,
+  at: { now: number; until: number },
+): Promise<Grant | undefined> {
+  const holder = table.nonce()
+  const ttl = Math.ceil(at.now / 1000) + keptSeconds
+  if (seen === undefined) {
+    const fresh: Grant = { of, holder, lease: at.until, failures: 0, nextTry: 0 }
+    const made = await put<Grant>(
+      table,
+      { ...keyOf(owner), ...fresh, ttl },
+      'attribute_not_exists(#pk) OR #of <> :of',
+      { of },
+    )
+    return made.ok ? fresh : undefined
+  }
+  const unchanged = seen.until === undefined ? 'attribute_not_exists(#until)' : '#until = :seen'
+  const leased = await update<Grant>(
+    table,
+    keyOf(owner),
+    'SET #holder = :holder, #lease = :until, #ttl = :ttl',
+    { of, holder, ttl, until: at.until, now: at.now, seen: seen.until },
+    `#of = :of AND #lease < :now AND ${unchanged}`,
+  )
+  // Our own first attempt went through, and somebody wrote something else before the SDK's second.
+  const item = leased.ok ? leased.item : leased.old
+  return item !== undefined && item.holder === holder ? item : undefined
+}
+
+/** Saves what was renewed. A refresh token that did not change stays. */
+export async function saveGrant(
+  table: Table,
+  owner: GrantOwner,
+  { of, holder }: Grant,
+  renewed: { access: string; until: number; ends: number; refresh: string | undefined },
+): Promise<boolean> {
+  const { ok } = await update<Grant>(
+    table,
+    keyOf(owner),
+    `SET #access = :access, #until = :until, #ends = :ends, #lease = :zero, #failures = :zero, #nextTry = :zero${renewed.refresh === undefined ? '' : ', #refresh = :refresh'} REMOVE #fault, #spent`,
+    { ...renewed, zero: 0, of, holder },
+    '#of = :of AND #holder = :holder',
+  )
+  return ok
+}
+
+/** Records why it could not be renewed. */
+export async function failGrant(
+  table: Table,
+  owner: GrantOwner,
+  { of, holder, failures }: Grant,
+  failed: { fault: string; nextTry: number; spent: boolean },
+): Promise<boolean> {
+  const { ok } = await update<Grant>(
+    table,
+    keyOf(owner),
+    'SET #fault = :fault, #nextTry = :nextTry, #spent = :spent, #failures = :failures, #lease = :zero',
+    { ...failed, failures: failures + 1, zero: 0, of, holder },
+    '#of = :of AND #holder = :holder',
+  )
+  return ok
+}
