@@ -1,0 +1,211 @@
+// Judges what clients and targets were told against what the agents really did. It knows the promises, and nothing of how they are kept. Pure.
+import { isNews } from '../../../shared/a2a/task.ts'
+import { present, type Task } from './agents.ts'
+import type { Cast, Client, Entry, Interest } from './cast.ts'
+import { isPrompt } from './kinds.ts'
+import type { Stage } from './play.ts'
+import type { Target, Told } from './targets.ts'
+import type { Version } from './words.ts'
+
+export type Rule =
+  /** A state that lasts did not reach somebody who waits for it. */
+  | 'lost'
+  /** It did not reach them in the time that a push promises. */
+  | 'late'
+  /** Something was told that is not so, or not in that order. */
+  | 'wrong'
+  /** One thing was told under two ids. */
+  | 'twice'
+  /** The same id came again although nothing had gone wrong. */
+  | 'again'
+  /** A cursor stepped over an entry. */
+  | 'skipped'
+  /** Something is still leased, due, queued or dead in the end. */
+  | 'stuck'
+
+export type Violation = { rule: Rule; task: string; says: string }
+
+/** When the relay was left in peace, in the bent clock's ms. */
+export type Peace = { from: number; until: number }[]
+
+const clockOf = (at: number): string => new Date(at).toISOString().slice(11, 23)
+
+/** Whether the relay can know of a task on this subscription's behalf. */
+function isKnown({ how, id }: Interest, task: Task, listed: boolean): boolean {
+  if (how === 'bound' || task.taken.has(id)) return true
+  return how === 'wide' && listed && task.agent.kind.protocol === '1.0'
+}
+
+/**
+ * Judges whether the state that a task rests in has arrived wherever it must have by now.
+ * @param inPeace nothing has gone wrong since it was pushed, so that even what is no news must be known
+ */
+export function judgeRest(
+  task: Task,
+  interests: readonly Interest[],
+  stage: Stage,
+  inPeace: boolean,
+): Violation[] {
+  const { kind } = task.agent
+  const version = present(task)
+  if (stage === 'prompt' && !isPrompt(kind)) return []
+  if (stage === 'pushed' && kind.trick !== undefined) return []
+  return interests
+    .filter(({ states }) => states.includes(version.state))
+    .filter(interest => isKnown(interest, task, stage === 'all' || stage === 'end'))
+    .filter(interest => stage === 'all' || stage === 'end' || isTaken(task, version, interest, inPeace))
+    .flatMap(interest => judgeInterest(task, version, interest, stage))
+}
+
+/** News that the relay took is its own to bring; what is no news has no record that would be missed. */
+const isTaken = (task: Task, { state, step }: Version, { id, how }: Interest, inPeace: boolean): boolean =>
+  (inPeace || isNews(state)) &&
+  (how === 'bound'
+    ? [...task.taken.values()].some(steps => steps.has(step))
+    : task.taken.get(id)?.has(step) === true)
+
+function judgeInterest(task: Task, version: Version, interest: Interest, stage: Stage): Violation[] {
+  const { client, targets, id } = interest
+  const rule = stage === 'prompt' ? 'late' : 'lost'
+  const missing = (where: string, has: string | undefined): Violation => ({
+    rule,
+    task: task.id,
+    says: `${where} has ${has ?? 'nothing'} at ${stage}, not ${storyOf(task, version)} (${id}, ${interest.how})`,
+  })
+  const last = entriesOf(client, task).at(-1)?.state
+  const missed = last === version.state ? [] : [missing(`inbox ${client.name}`, last)]
+  for (const target of targets) {
+    if (!isDue(target, stage)) continue
+    const told = newest(target, task)
+    if (told?.state !== version.state) missed.push(missing(`target ${target.name}`, told?.state))
+  }
+  return missed
+}
+
+const storyOf = ({ agent, history, taken }: Task, { state, at, step }: Version): string => {
+  const pushed = [...taken].map(([sub, steps]) => `${sub}:${[...steps].join('.')}`).join(' ') || 'none'
+  const before = history.map(version => version.state).join(' ')
+  return `${state} of ${clockOf(at)}, step ${step} of ${agent.name} [${before}], pushes taken ${pushed}`
+}
+
+/** By when a target of each kind must have been told. */
+function isDue({ kind }: Target, stage: Stage): boolean {
+  if (kind === 'gone') return false
+  if (kind === 'fine' || kind === 'slow') return true
+  return stage === 'end' || (stage === 'all' && kind === 'failing')
+}
+
+/** Only `task.<state>` tells a state; other events have stories of their own. */
+const tellsState = ({ type, state }: { type: string; state: string }): boolean =>
+  type === `task.${state.replaceAll('-', '_')}`
+
+const entriesOf = (client: Client, task: Task): Entry[] =>
+  (client.byTask.get(task.id) ?? []).filter(tellsState)
+
+const toldOf = (target: Target, task: Task): Told[] => (target.byTask.get(task.id) ?? []).filter(tellsState)
+
+const newest = (target: Target, task: Task): Told | undefined =>
+  toldOf(target, task)
+    .toSorted((a, b) => a.rev - b.rev)
+    .at(-1)
+
+/** Judges everything that was ever told of a task. */
+export function judgeTold(task: Task, interests: readonly Interest[], peace: Peace): Violation[] {
+  const clients = [...new Set(interests.map(({ client }) => client))]
+  const targets = [...new Set(interests.flatMap(interest => interest.targets))]
+  return [
+    ...clients.flatMap(client => {
+      const entries = entriesOf(client, task)
+      return [
+        ...judgeOrder(task, `inbox ${client.name}`, entries),
+        ...judgeIds(task, `inbox ${client.name}`, entries, 1),
+      ]
+    }),
+    ...targets.flatMap(target => {
+      const told = toldOf(target, task)
+      const sharing = interests.filter(interest => interest.targets.includes(target)).length
+      // Webhooks overtake each other; whoever has a newer revision drops an older one.
+      const inOrder = told.toSorted((a, b) => a.rev - b.rev)
+      return [
+        ...judgeOrder(task, `target ${target.name}`, inOrder),
+        ...judgeIds(task, `target ${target.name}`, told, sharing),
+        ...judgeRepeats(task, target, told, peace),
+      ]
+    }),
+  ]
+}
+
+type Said = { id: string; state: string; rev: number }
+
+/** What was told, in its order, must be part of what really happened, in its order. */
+function judgeOrder(task: Task, where: string, said: readonly Said[]): Violation[] {
+  const found: Violation[] = []
+  const seen = new Set<number>()
+  let [rev, step] = [0, -1]
+  for (const one of said) {
+    if (seen.has(one.rev)) continue
+    seen.add(one.rev)
+    const next = task.history.find(version => version.step > step && version.state === one.state)
+    const story = said.map(({ rev: number, state }) => `${number} ${state}`).join(', ')
+    const really = task.history.map(version => version.state).join(' ')
+    if (one.rev < rev) found.push({ rule: 'wrong', task: task.id, says: `${where} goes back: ${story}` })
+    if (next === undefined)
+      found.push({
+        rule: 'wrong',
+        task: task.id,
+        says: `${where} was told ${story}; it really was ${really}`,
+      })
+    rev = Math.max(rev, one.rev)
+    step = next?.step ?? step
+  }
+  return found
+}
+
+/** A revision has one id for each subscription. */
+function judgeIds(task: Task, where: string, said: readonly Said[], sharing: number): Violation[] {
+  const ids = new Map<number, Set<string>>()
+  for (const { rev, id } of said) ids.set(rev, (ids.get(rev) ?? new Set()).add(id))
+  return [...ids]
+    .filter(([, known]) => known.size > sharing)
+    .map(([rev, known]) => ({
+      ...{ rule: 'twice', task: task.id },
+      says: `${where} was told revision ${rev} under ${known.size} ids`,
+    }))
+}
+
+/** What a target took is not sent again, unless something went wrong in between. */
+const judgeRepeats = (task: Task, target: Target, told: readonly Told[], peace: Peace): Violation[] =>
+  repeatsOf(told)
+    .filter(([first, again]) => peace.some(({ from, until }) => first.at >= from && again.at <= until))
+    .map(([first, again]) => ({
+      ...{ rule: 'again', task: task.id },
+      says: `target ${target.name} took ${again.id} at ${clockOf(first.at)} and again at ${clockOf(again.at)}`,
+    }))
+
+/** Pairs of webhooks of one id, of which the first was taken. */
+export function repeatsOf(told: readonly Told[]): [Told, Told][] {
+  const taken = new Map<string, Told>()
+  const pairs: [Told, Told][] = []
+  for (const one of told) {
+    const first = taken.get(one.id)
+    if (first !== undefined) pairs.push([first, one])
+    else if (one.answered === 200) taken.set(one.id, one)
+  }
+  return pairs
+}
+
+/** What a cursor showed, wave by wave, must be what stands there in the end. */
+export function judgeCursor(client: Client, standing: readonly Entry[]): Violation[] {
+  const read = new Set(client.read.map(({ seq }) => seq))
+  return standing
+    .filter(({ seq }) => !read.has(seq))
+    .map(({ seq, taskId, state }) => ({
+      ...{ rule: 'skipped', task: taskId },
+      says: `inbox ${client.name} holds ${state} at ${seq}, which its cursor stepped over`,
+    }))
+}
+
+/** All subscriptions of each task. */
+export function interestsOf({ interests }: Cast, task: Task): Interest[] {
+  return interests.filter(one => one.task === task || (one.how === 'wide' && one.agent === task.agent))
+}

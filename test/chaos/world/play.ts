@@ -1,0 +1,201 @@
+// Plays waves: tasks begin, change and rest while it storms; then it is calm, time passes in small steps and in leaps, and at each stage somebody judges.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TaskState } from '../../../shared/a2a/task.ts'
+import type { Task } from './agents.ts'
+import { type Cast, type Client, type Entry, subscribe } from './cast.ts'
+import type { Random } from './random.ts'
+import { calm, type Weather } from './weather.ts'
+import type { World } from './world.ts'
+
+/** What a task does in one wave: some changes, and then it rests in the last of them. */
+type Act = readonly TaskState[]
+
+/** A task with what it still has to do. */
+export type Life = { task: Task; acts: Act[] }
+
+export type Stage =
+  /** Everything that was pushed to a calm relay must be known. */
+  | 'prompt'
+  /** Everything that was pushed and taken must be known, whatever happened. */
+  | 'pushed'
+  /** Everything must be known. */
+  | 'all'
+  /** Even the worst targets must have had their turns. */
+  | 'end'
+
+export type Wave = {
+  number: number
+  storm: Weather | undefined
+  tasks: number
+  /** Changes of a task, at most. */
+  changes: number
+  /** Whether the last acts of all are played now. */
+  last: boolean
+  /** Told at each stage, and whether something stumbled although it was calm. */
+  judge: (stage: Stage, strained: boolean) => void
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** Looks wait for windows and for replicas that lag: within this time a push must have had its effect. */
+const soon = [1, 1, 1, 2, 2, 3, 5, 5, 10, 10].map(seconds => seconds * second)
+/** Longer than a killed process hides its messages (3 min), and tick holds what it queued twice (5 and 10 min). */
+const recovery = [0.5, 0.5, 1, 1, 3, 5, 5, 10].map(minutes => minutes * minute)
+/** Longer than the longest floor, 6 h. */
+const long = [0.5, 2, 4, 6.5].map(hours => hours * hour)
+/** Longer than a webhook's schedule of retries, about 75 h. */
+const longest = [10, 14, 20, 24, 24].map(hours => hours * hour)
+
+/** How fast the bent clock runs while the tasks change: no function may see its own time-out pass. */
+const stepMs = 250
+const restMs = 50
+
+const ends: readonly TaskState[] = ['completed', 'completed', 'completed', 'failed', 'canceled', 'rejected']
+const rests: readonly TaskState[] = ['input-required', 'auth-required', 'working']
+
+/** Draws what a task will do: one to three acts of some changes each. */
+function drawActs(random: Random, most: number): Act[] {
+  const acts = random.pick([1, 1, 2, 2, 3])
+  return Array.from({ length: acts }, (_, at) => {
+    const changes = Array.from(
+      { length: random.int(0, most) },
+      (): TaskState => (random.chance(0.15) ? 'input-required' : 'working'),
+    )
+    return [...changes, random.pick(at === acts - 1 ? ends : rests)]
+  })
+}
+
+/** Plays one wave. @param lives tasks of earlier waves that go on; those that have not ended are left in it */
+export async function playWave(
+  world: World,
+  cast: Cast,
+  random: Random,
+  lives: Life[],
+  wave: Wave,
+): Promise<void> {
+  const { sky } = world
+  world.stumbles()
+  sky.set(wave.storm ?? calm)
+  if (!wave.last) lives.push(...(await beginTasks(world, cast, random, wave)))
+  await playActs(world, random, lives, wave)
+  await world.agents.settled()
+  if (wave.storm !== undefined) await outlast(world, cast)
+  sky.set(calm)
+  await pass(world, cast, soon)
+  wave.judge('prompt', world.stumbles() > 0)
+  do {
+    world.stumbles()
+    await pass(world, cast, recovery)
+  } while (world.stumbles() > 0)
+  wave.judge('pushed', false)
+  await pass(world, cast, long)
+  wave.judge('all', false)
+  if (wave.last && lives.every(({ acts }) => acts.length === 0)) {
+    await pass(world, cast, longest)
+    wave.judge('end', false)
+  }
+  for (let at = lives.length - 1; at >= 0; at--) if (lives[at]?.acts.length === 0) lives.splice(at, 1)
+}
+
+/** New tasks at random agents, subscribed to in one way or another. */
+async function beginTasks(world: World, cast: Cast, random: Random, wave: Wave): Promise<Life[]> {
+  const lives: Life[] = []
+  const make = async (at: number): Promise<void> => {
+    const agent = random.pick(cast.agents)
+    const task = world.agents.begin(agent, `task-${wave.number}-${at}`)
+    lives.push({ task, acts: drawActs(random, wave.changes) })
+    if (agent.wide.length > 0) return
+    const how = agent.kind.pushes !== null && random.chance(0.2) ? 'unbound' : 'bound'
+    await subscribe(world, cast, random, { agent, how, task })
+    if (how === 'bound' && random.chance(0.1)) await subscribe(world, cast, random, { agent, how, task })
+  }
+  // In order, so that the same seed makes the same tasks.
+  for (let at = 1; at <= wave.tasks; at++) await make(at)
+  return lives
+}
+
+/** Plays the next act of every task, all of them interleaved. */
+async function playActs(world: World, random: Random, lives: Life[], wave: Wave): Promise<void> {
+  const span = 20 * second
+  const changes = lives.flatMap(({ task, acts }) => {
+    let at = 0
+    return (acts.shift() ?? []).map(state => {
+      at += random.int(0, (2 * span) / wave.changes)
+      return { at, task, state }
+    })
+  })
+  changes.sort((a, b) => a.at - b.at)
+  const begin = world.now()
+  let ticked = begin
+  for (const { at, task, state } of changes) {
+    while (world.now() < begin + at) {
+      world.flow(stepMs)
+      await sleep(restMs)
+    }
+    world.agents.change(task, state)
+    if (world.now() - ticked > 15 * second) {
+      ticked = world.now()
+      world.ground.tick().catch(() => {})
+    }
+  }
+}
+
+/** The storm goes on for a while after the last change, and the clock leaps. */
+async function outlast(world: World, cast: Cast): Promise<void> {
+  for (const milliseconds of [second, second, 5 * second, 35 * second, minute, 2 * minute]) {
+    await world.leap(milliseconds)
+    await world.ground.tick().catch(() => {})
+    await sleep(300)
+    await readAll(world, cast).catch(() => {})
+  }
+}
+
+/** Lets time pass; all that is due after each step is done. */
+export async function pass(world: World, cast: Cast, steps: readonly number[]): Promise<void> {
+  for (const milliseconds of steps) {
+    await world.leap(milliseconds)
+    await world.settle()
+  }
+  await readAll(world, cast)
+}
+
+export const readAll = async (world: World, cast: Cast): Promise<void> => {
+  await Promise.all(cast.clients.map(client => readOn(world, client)))
+}
+
+/** Reads an inbox on from its cursor, as its client does. */
+async function readOn(world: World, client: Client): Promise<void> {
+  for (;;) {
+    const { entries, next } = await readInbox(world, client, client.cursor)
+    const seen = client.cursor
+    client.read.push(...entries)
+    for (const entry of entries)
+      client.byTask.set(entry.taskId, [...(client.byTask.get(entry.taskId) ?? []), entry])
+    client.cursor = next
+    if (next === seen) return
+  }
+}
+
+async function readInbox(
+  world: World,
+  { name, tenant }: Client,
+  after: number,
+): Promise<{ entries: Entry[]; next: number }> {
+  const { call } = await world.api(tenant)
+  const path = `/v1/inbox?client=${name}&limit=100&after=${after}`
+  const feed = await call<{ entries: Entry[]; next: string }>('GET', path)
+  return { entries: feed.entries, next: Number(feed.next) }
+}
+
+/** Reads a whole inbox anew. */
+export async function readWhole(world: World, client: Client): Promise<Entry[]> {
+  const all: Entry[] = []
+  for (let cursor = 0; ; ) {
+    const { entries, next } = await readInbox(world, client, cursor)
+    all.push(...entries)
+    if (next === cursor) return all
+    cursor = next
+  }
+}

@@ -1,0 +1,36 @@
+// Prints the outcome of a run as one table. Pure.
+import type { Rule, Violation } from './judge.ts'
+import type { Figures } from './run.ts'
+
+const says: Record<Rule, string> = {
+  lost: 'states that did not arrive',
+  late: 'pushed news that came late in a calm',
+  wrong: 'states that never were, or not in that order',
+  twice: 'revisions told under two ids',
+  again: 'ids that came again in a calm',
+  skipped: 'entries that a cursor stepped over',
+  stuck: 'left leased, due, queued or dead',
+}
+
+export function tableOf(figures: Figures, violations: readonly Violation[], waves: number): string {
+  const count = (rule: string): number => violations.filter(violation => violation.rule === rule).length
+  const rows: [what: string, count: number][] = [
+    ['waves', waves],
+    ['tasks', figures.tasks],
+    ['events at the agents', figures.events],
+    ['pushes sent', figures.pushes],
+    ['looks (GetTask)', figures.looks],
+    ['webhooks received', figures.webhooks],
+    ['inbox entries read', figures.entries],
+    ['processes killed', figures.kills],
+    ['calls throttled', figures.throttled],
+    ['answers lost', figures.unheard],
+    ['messages doubled', figures.doubled],
+    ['messages delayed', figures.delayed],
+    ['webhooks repeated under their id', figures.repeats],
+    ['calm waves too slow to be timed', figures.strained],
+    ...Object.entries(says).map(([rule, meaning]): [string, number] => [`${rule}: ${meaning}`, count(rule)]),
+  ]
+  const width = Math.max(...rows.map(([what]) => what.length))
+  return rows.map(([what, number]) => `${what.padEnd(width)} ${String(number).padStart(8)}`).join('\n')
+}
