@@ -1,9 +1,8 @@
-// Says what went wrong in a run of the model, and how late the last state was told. Looks only at what users could see, and at what is left over.
+// Says what went wrong in a run, and how late the last state was told. Looks only at what users could see, and at what is left over.
 import { isNews, isTerminal } from '../../../shared/a2a/task.ts'
-import { wants } from '../../../shared/policy.ts'
 import { mostLooks, type Run, type Subscriber } from './run.ts'
 import type { Moment } from './story.ts'
-import type { Entry, World } from './world.ts'
+import { clientOf, targetOf, type World } from './world.ts'
 
 export type Verdict = {
   faults: Fault[]
@@ -25,6 +24,8 @@ export type Fault =
   /** An entry's revision is lower than that of one before it; an entry stands twice. */
   | 'order'
   | 'entry twice'
+  /** An entry shows a state that was over before the one that was told last began, though the agent dates its states. */
+  | 'back in time'
   /** A hint was sent before its entry could be read. */
   | 'blind hint'
   /** A timer, wake or message is left that nothing will end; an open task has no timer. */
@@ -69,67 +70,82 @@ export function judge({ world, subscribers, end }: Run): Verdict {
 const isRepeated = ({ story }: World, { n, look }: Moment): boolean =>
   story.moments.some(earlier => earlier.n < n && earlier.look === look)
 
-const entriesOf = (world: World, { sub }: Subscriber): Entry[] =>
-  [...(world.inboxes.get(sub.client ?? '')?.places ?? [])]
-    .sort(([a], [b]) => a - b)
-    .flatMap(([, { item }]) => (item === undefined ? [] : [item]))
+/** An entry as it stands in the inbox, and which state of the story it shows. */
+type Entry = { id: string; rev: number; at: number; shows: number }
+
+const entriesOf = ({ table, shows }: World, { name }: Subscriber): Entry[] =>
+  table
+    .items(`I#t#${clientOf(name)}`)
+    .filter(({ sk, void: isVoid }) => String(sk).startsWith('e#') && isVoid !== true)
+    .sort((one, other) => Number(one.seq) - Number(other.seq))
+    .map(({ id, rev, at, state }) => ({
+      ...{ id: String(id), rev: Number(rev), at: Number(at), shows: shows.get(`${rev} ${state}`) ?? -1 },
+    }))
+
+const hintsOf = ({ hints }: World, { name }: Subscriber) =>
+  hints.filter(({ target }) => target === targetOf(name))
+
+const watchOf = ({ table }: World) => table.items('K#').find(({ sk }) => sk === '.')
 
 function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Generator<Fault> {
-  const { story, hints, watch } = world
-  const { sub } = subscriber
-  const shown = story.moments[watch.item?.shows ?? -1]
-  if (shown?.look !== story.last.look || watch.item?.state !== story.last.state) yield 'wrong state'
+  const { story, shows } = world
+  const watch = watchOf(world)
+  const shown = story.moments[shows.get(`${watch?.rev} ${watch?.state}`) ?? -1]
+  if (shown?.look !== story.last.look || watch?.state !== story.last.state) yield 'wrong state'
   const last = entries.at(-1)
   if (last === undefined || story.moments[last.shows]?.look !== story.last.look) yield 'no entry'
-  const mine = hints.filter(hint => hint.sub === sub.ref)
+  const mine = hintsOf(world, subscriber)
   if (!mine.some(hint => hint.heard && hint.rev === last?.rev)) yield 'no hint'
   if (mine.some(hint => !hint.found)) yield 'blind hint'
   if (mine.some(a => mine.some(b => a.shows === b.shows && a.id !== b.id)))
     yield story.stamped ? 'two ids' : 'two ids, undated'
   if (entries.some((entry, at) => (entries[at - 1]?.rev ?? 0) > entry.rev)) yield 'order'
+  if (story.stamped && entries.some(({ shows }, at) => (entries[at - 1]?.shows ?? -1) > shows))
+    yield 'back in time'
   if (new Set(entries.map(({ id }) => id)).size < entries.length) yield 'entry twice'
   for (const { n, at, until, state, look } of story.moments)
     if (
       until - at > lastingMs &&
       isNews(state) &&
       subscriber.taken.has(n) &&
-      wants(sub, state) &&
+      subscriber.states.includes(state) &&
       !entries.some(({ shows }) => story.moments[shows]?.look === look)
     )
       yield 'missed'
 }
 
 /** From when the last state was there, pushed and accepted, or the subscriber was: whatever came later. */
-function latenessOf({ story, hints, watch }: World, { sub, since, taken }: Subscriber): number {
-  const { last } = story
+function latenessOf(world: World, subscriber: Subscriber): number {
+  const { last } = world.story
+  const { since, taken } = subscriber
   if (!taken.has(last.n) && since < last.at) return 0
-  const told = hints.filter(hint => hint.sub === sub.ref && hint.rev === watch.item?.rev)
+  const told = hintsOf(world, subscriber).filter(({ rev }) => rev === watchOf(world)?.rev)
   return Math.min(...told.map(({ at }) => at)) - Math.max(last.at, since)
 }
 
-function* leftOver(
-  { story, watch, notices, wakes, look, deliver, road }: World,
-  end: number,
-): Generator<Fault> {
+function* leftOver(world: World, end: number): Generator<Fault> {
+  const { story, table, queues, road } = world
   const over = isTerminal(story.last.state)
-  const { item } = watch
-  if (over && item?.due !== undefined) yield 'left over'
-  if (!over && item !== undefined && item.due === undefined) yield 'forgotten'
-  if (item !== undefined && item.lease > end + minute) yield 'left over'
-  if ([...notices.values()].some(notice => notice.item?.due !== undefined)) yield 'left over'
-  if ([...wakes.values()].some(wake => wake.item?.status === 'pending')) yield 'left over'
+  const watch = watchOf(world)
+  if (over && watch?.due !== undefined) yield 'left over'
+  if (!over && watch !== undefined && watch.due === undefined) yield 'forgotten'
+  if (watch !== undefined && Number(watch.lease) > end + minute) yield 'left over'
+  if (table.items('N#').some(({ due }) => due !== undefined)) yield 'left over'
+  if (table.items('K#').some(({ sk, status }) => String(sk).startsWith('W#') && status === 'pending'))
+    yield 'left over'
+  const { look, deliver } = queues
   if (look.waiting() > (road === 'poll' && !over ? 3 : 0) || deliver.waiting() > 0) yield 'left over'
   if (look.sent() > mostLooks) yield 'churn'
   if (look.dead() + deliver.dead() > 0) yield 'left over'
 }
 
 /** How long the slowest of the states that were pushed, accepted and lasted took to be entered. */
-const slownessOf = (world: World, { sub, taken }: Subscriber, entries: Entry[]): number =>
+const slownessOf = (world: World, { at: joined, taken }: Subscriber, entries: Entry[]): number =>
   Math.max(
     0,
     ...entries.map(({ shows, at }) => {
       const moment = world.story.moments[shows]
       if (moment === undefined || !taken.has(shows) || isRepeated(world, moment)) return 0
-      return moment.until - moment.at < patientMs ? 0 : at - Math.max(moment.at, sub.createdAt)
+      return moment.until - moment.at < patientMs ? 0 : at - Math.max(moment.at, joined)
     }),
   )

@@ -1,13 +1,11 @@
-// Runs the model once: a story, its subscribers and all mishaps from one seed, to the end. Judges nothing.
+// Runs the doors once: a story, its subscribers and all mishaps from one seed, to the end. Judges nothing.
+import type { LambdaFunctionURLEvent, SQSEvent } from 'aws-lambda'
+import type { HttpHandler, QueueHandler, ScheduleHandler } from '../../../functions/lambda.ts'
 import { isTerminal, type TaskState, taskStates } from '../../../shared/a2a/task.ts'
-import type { Subscription } from '../../../shared/model.ts'
-import type { Cell } from './cells.ts'
-import { deliver } from './delivering.ts'
-import { look, type Push, receive, subscribe, tick } from './doors.ts'
-import type { Rules } from './rules.ts'
 import { type Moment, type Pace, taskId, tellStory } from './story.ts'
-import { createBed, createQueue, type Note, type Odds, spawn, type Timeline, type Work } from './timeline.ts'
-import type { DeliverBody, LookBody, Me, World } from './world.ts'
+import { createTable } from './table.ts'
+import { createBed, createQueue, type Note, type Odds, spawn } from './timeline.ts'
+import { clientOf, type Stage, targetOf, tenant, type World } from './world.ts'
 
 /** Mishaps as they may come all at once. */
 export const rough: Odds = {
@@ -15,8 +13,8 @@ export const rough: Odds = {
   stall: 0.002,
   twice: 0.03,
   lostAnswer: 0.01,
+  throttled: 0.005,
   lag: 0.05,
-  refused: 0.02,
   outage: 0.03,
   slow: 0.1,
   replica: 0.1,
@@ -27,16 +25,17 @@ export const rough: Odds = {
 
 /** Nothing goes wrong that AWS and agents do not do every day. */
 export const mild: Odds = {
-  ...{ kill: 0, stall: 0, lostAnswer: 0, refused: 0, outage: 0, replica: 0, unsent: 0, unheard: 0 },
+  ...{ kill: 0, stall: 0, lostAnswer: 0, throttled: 0, outage: 0, replica: 0, unsent: 0, unheard: 0 },
   ...{ twice: 0.03, lag: 0.05, resent: 0.1, slow: 0.1 },
 }
 
 export type Options = {
-  rules: Rules
   odds: Odds
   kind?: Kind | undefined
   pace?: Pace | undefined
   replicaMs?: number | undefined
+  /** How often a message is received before it is given up. */
+  mostReceives?: number
   note?: Note | undefined
 }
 
@@ -44,9 +43,11 @@ export type Options = {
 const kinds = ['bound', 'unbound', 'two', 'two unbound', 'late', 'late unbound', 'polled'] as const
 export type Kind = (typeof kinds)[number]
 
+/** Whom to wake, from when on. Without a task it is bound by its first push. */
+type Joining = { name: string; bound: boolean; states: TaskState[]; at: number }
+
 /** What is known of a subscriber once the run is over. */
-export type Subscriber = {
-  sub: Subscription
+export type Subscriber = Joining & {
   /** Whether it was promised anything: its caller got 2xx, and if it was unbound, a push of it did too. */
   owed: boolean
   /** When it was promised that, by the true time. */
@@ -67,70 +68,97 @@ export const mostLooks = 6000
 const limits = { receive: 5000, api: 30_000, look: 30_000, deliver: 30_000, tick: 50_000 }
 
 /** Runs one seed to its end: until nothing is left to happen, or hours after the last state. */
-export function run(seed: number, options: Options): Run {
+export async function run(seed: number, stage: Stage, options: Options): Promise<Run> {
   const bed = createBed(seed, options.odds, begin, options.note)
   const { timeline, chance, storm } = bed
   const story = tellStory(chance, begin + chance.between(0, minute), options.pace ?? 'mixed')
   const kind = options.kind ?? chance.pick(...kinds)
-  const me = (): Me => {
-    const skew = Math.round(chance.between(-skewMs, skewMs))
-    return { now: () => Math.floor(timeline.now()) + skew }
+  const skew = () => Math.round(chance.between(-skewMs, skewMs))
+  const { code, relay } = stage
+  const { mostReceives = 10 } = options
+  const consume = (handler: QueueHandler) => async (body: string, receives: number) => {
+    const { batchItemFailures } = await handler(recordOf(body, receives))
+    return batchItemFailures.length > 0 ? 'again' : 'done'
   }
+  let onWrite: Parameters<typeof createTable>[0] = () => {}
   const world: World = {
     ...bed,
-    ...{ rules: options.rules, story, road: kind === 'polled' ? 'poll' : 'push' },
+    ...{ code, relay, story, road: kind === 'polled' ? 'poll' : 'push' },
     replicaMs: options.replicaMs ?? 1500,
-    onTimer: tickWhen(timeline, () => {
-      spawn(world, tick(world, me()), limits.tick)
-      return [world.watch, ...world.notices.values(), ...world.wakes.values()]
-    }),
-    watch: { item: undefined },
-    ...{ subs: new Map(), pushed: new Set(), notices: new Map(), wakes: new Map(), inboxes: new Map() },
-    look: createQueue<LookBody>(bed, limits.look, body => look(world, me(), body)),
-    deliver: createQueue<DeliverBody>(bed, limits.deliver, body => deliver(world, me(), body)),
-    hints: [],
-    counts: { looks: 0, ticks: 0 },
+    table: createTable((next, before) => onWrite(next, before)),
+    queues: {
+      look: createQueue(bed, { limitMs: limits.look, mostReceives, skew }, consume(code.look.door(relay))),
+      deliver: createQueue(
+        bed,
+        { limitMs: limits.deliver, mostReceives, skew },
+        consume(code.deliver.door(relay)),
+      ),
+    },
+    ...{ configs: new Map(), hints: [], shows: new Map(), counts: { looks: 0, ticks: 0 } },
+    onHint: (hint, heard) => takeHint(world, hint, heard),
   }
-  const act: Act = (limitMs, work, end) => spawn(world, work(me()), limitMs, end)
-  const subscribers = cast(world, kind).map(joins => enter(world, joins, act))
+  const onTimer = tickWhen(world, code.tick.door(relay), skew)
+  onWrite = ({ pk, sk, slot, due, rev, state }, before) => {
+    if (due?.N !== undefined && slot?.S?.startsWith('d#')) onTimer(Number(due.N))
+    const shown = world.actor?.shown
+    if (pk?.S?.startsWith('K#') && sk?.S === '.' && rev?.N !== before?.rev?.N && shown !== undefined)
+      world.shows.set(`${rev?.N} ${state?.S}`, shown)
+  }
+  stage.enter(world)
+  const receive = code.receive.door(relay)
+  const act: Act = (limitMs, work, end) => spawn(world, { skew: skew(), limitMs }, work, end)
+  const subscribers = cast(world, kind).map(joining => enter(world, joining, receive, act))
   const spell = chance.between(0, 400_000)
-  for (const { at } of [...story.moments, ...subscribers.map(({ sub }) => ({ at: sub.createdAt }))])
-    timeline.at(at, () => storm(at + spell))
+  for (const { at } of [...story.moments, ...subscribers]) timeline.at(at, () => storm(at + spell))
   // What goes on for ever shows soon what it will ever show.
   const goesOn = !isTerminal(story.last.state)
-  const end = story.last.at + (goesOn ? (kind === 'polled' ? 0.5 : 3) : 6) * hour
-  timeline.run(end, () => world.look.sent() <= mostLooks)
+  const end = story.last.at + (goesOn ? (kind === 'polled' ? 0.2 : 3) : 6) * hour
+  await timeline.run(end, () => world.queues.look.sent() <= mostLooks)
   return { world, subscribers, end, kind }
 }
 
+/** One message as Lambda hands it over. */
+const recordOf = (body: string, receives: number): SQSEvent => ({
+  Records: [
+    {
+      ...{ messageId: 'm', receiptHandle: 'r', body, messageAttributes: {}, md5OfBody: '' },
+      ...{ eventSource: 'aws:sqs', eventSourceARN: '', awsRegion: 'us-east-1' },
+      attributes: {
+        ApproximateReceiveCount: String(receives),
+        ...{ SentTimestamp: '0', SenderId: '', ApproximateFirstReceiveTimestamp: '0' },
+      },
+    },
+  ],
+})
+
 /** Ticks at whole minutes, but only where a timer may be due: a tick that finds nothing changes nothing. */
-function tickWhen(timeline: Timeline, sweep: () => Cell<{ due?: number }>[]): (due: number) => void {
+function tickWhen(world: World, handler: ScheduleHandler, skew: () => number): (due: number) => void {
+  const { timeline } = world
   let next = Number.POSITIVE_INFINITY
   const onTimer = (due: number): void => {
+    if (!Number.isFinite(due)) return
     const time = Math.max(Math.ceil(due / minute), Math.floor(timeline.now() / minute) + 1) * minute
     if (time >= next) return
     next = time
     timeline.at(time, () => {
       if (next !== time) return
       next = Number.POSITIVE_INFINITY
-      for (const { item } of sweep()) if (item?.due !== undefined) onTimer(item.due)
+      world.counts.ticks += 1
+      spawn(world, { skew: skew(), limitMs: limits.tick }, () => handler({}))
+      onTimer(world.table.nextDue())
     })
   }
   return onTimer
 }
 
-type Act = <T>(limitMs: number, work: (me: Me) => Work<T>, end?: (result: T) => void) => void
-type Joining = { sub: Subscription; at: number }
+type Act = <T>(limitMs: number, work: () => Promise<T>, end?: (result: T) => void) => void
 
 /** The subscribers of a run, and when each joins. */
 function cast({ chance, story }: World, kind: Kind): Joining[] {
   const [first] = story.moments
   const start = first?.at ?? begin
-  const all = chance.of(0.4)
-  const one = (name: string, bound: boolean, at: number): Joining => ({
-    sub: subscriptionOf(name, bound, all, at),
-    at,
-  })
+  const states: TaskState[] = chance.of(0.4) ? [...taskStates] : news
+  const one = (name: string, bound: boolean, at: number): Joining => ({ name, bound, states, at })
   const soon = () => start + chance.between(0, 1000)
   const anyTime = () =>
     chance.of(0.5)
@@ -155,73 +183,90 @@ function cast({ chance, story }: World, kind: Kind): Joining[] {
 
 const news: TaskState[] = ['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required']
 
-const subscriptionOf = (name: string, bound: boolean, all: boolean, at: number): Subscription => ({
-  ref: name,
-  ...{ hook: '', tenant: 't', id: name, agent: 'a', principal: 'agent', scope: 'task', generation: 1 },
-  ...(bound && { taskId }),
-  states: all ? [...taskStates] : news,
-  client: `client of ${name}`,
-  targets: [`target of ${name}`],
-  status: 'active',
-  registration: { status: 'handed_out' },
-  asked: '',
-  createdAt: at,
-  expiresAt: at + 365 * 24 * hour,
-})
-
 /** Subscribes, again until it is answered. */
-function enter(world: World, { sub, at }: Joining, act: Act): Subscriber {
-  const { timeline } = world
-  const subscriber: Subscriber = { sub, owed: false, since: at, taken: new Set() }
+function enter(world: World, joining: Joining, receive: HttpHandler, act: Act): Subscriber {
+  const { timeline, code, relay, configs } = world
+  const { name, bound, states, at } = joining
+  const subscriber: Subscriber = { ...joining, owed: false, since: at, taken: new Set() }
+  const asked = code.subscribing.SubscriptionRequest.parse({
+    ...{ agent: 'a', states, client: clientOf(name), targets: [targetOf(name)], ttlSeconds: 365 * 24 * 3600 },
+    ...(bound && { taskId }),
+  })
   let answered = false
   const ask = (): void => {
     if (answered) return
     act(
       limits.api,
-      me => subscribe(world, me, sub),
-      () => {
+      () => code.subscribing.subscribe(relay, tenant, name, asked),
+      ({ pushNotificationConfig }) => {
         answered = true
         subscriber.since = timeline.now()
-        if (sub.taskId !== undefined) subscriber.owed = true
+        // Who starts a task gives the agent the push config with its first message.
+        if (bound) subscriber.owed = true
+        else configs.set(name, pushNotificationConfig)
       },
     )
     timeline.at(timeline.now() + 31_000, ask)
   }
   timeline.at(at, ask)
-  if (world.road === 'push') pushTo(world, subscriber, act)
+  if (world.road === 'push') pushTo(world, subscriber, receive, act)
   return subscriber
 }
 
 /** The agent tells a subscriber of every change from when it was asked to: once, seldom twice, seldom never. */
-function pushTo(world: World, subscriber: Subscriber, act: Act): void {
-  const { timeline, chance, happens, story, pushed } = world
-  const { sub, taken } = subscriber
-  const signed = chance.of(0.5)
+function pushTo(world: World, subscriber: Subscriber, receive: HttpHandler, act: Act): void {
+  const { timeline, chance, happens, story, configs } = world
+  const { name, taken } = subscriber
   for (const moment of story.moments) {
-    const push = pushOf(sub, moment, signed)
-    const send = (): void =>
+    const send = (config: Record<string, unknown>): void =>
       act(
         limits.receive,
-        me => receive(world, me, push),
-        accepted => {
-          if (!accepted) return
+        () => receive(pushOf(config, moment)),
+        ({ statusCode }) => {
+          if (statusCode >= 300) return
           taken.add(moment.n)
           subscriber.owed = true
         },
       )
     timeline.at(moment.at, () => {
-      if (!pushed.has(sub.ref) || happens('unsent')) return
+      const config = configs.get(name)
+      if (config === undefined || happens('unsent')) return
       const sent = moment.at + (chance.of(0.85) ? chance.between(1, 30) : chance.between(30, 600))
-      timeline.at(sent, send)
-      if (happens('resent')) timeline.at(sent + chance.between(0, 20), send)
+      timeline.at(sent, () => send(config))
+      if (happens('resent')) timeline.at(sent + chance.between(0, 20), () => send(config))
     })
   }
 }
 
-/** Signed pushes differ from each other, unsigned ones only in what they say. */
-const pushOf = (sub: Subscription, moment: Moment, signed: boolean): Push => ({
-  key: `${sub.ref} ${signed ? moment.n : JSON.stringify(moment.task.raw)}`,
-  sub: sub.ref,
-  moment,
-  memoryMs: signed ? 360_000 : 10_000,
-})
+/** Only what this door reads of the event. */
+const pushOf = ({ url, token }: Record<string, unknown>, { raw }: Moment): LambdaFunctionURLEvent => {
+  const path = new URL(String(url)).pathname
+  const http = { method: 'POST', path, protocol: 'HTTP/1.1', sourceIp: '192.0.2.1', userAgent: '' }
+  const context = { accountId: '', apiId: '', domainName: '', domainPrefix: '', requestId: '', routeKey: '' }
+  return {
+    ...{ version: '2.0', routeKey: '$default', rawPath: path, rawQueryString: '', isBase64Encoded: false },
+    headers: { 'content-type': 'application/json', 'x-a2a-notification-token': String(token) },
+    requestContext: { ...context, http, stage: '', time: '', timeEpoch: 0 },
+    body: JSON.stringify({ task: raw }),
+  }
+}
+
+/** A hint came in; whoever got it reads its inbox at once. */
+function takeHint(world: World, hint: Record<string, unknown>, heard: boolean): void {
+  const { timeline, code, relay, hints, shows } = world
+  const data = typeof hint.data === 'object' ? { ...hint.data } : {}
+  const { target, rev, state }: Record<string, unknown> = data
+  const taken = {
+    ...{ id: String(hint.id), target: String(target), rev: Number(rev), at: timeline.now(), heard },
+    ...{ shows: shows.get(`${rev} ${state}`) ?? -1, found: false },
+  }
+  hints.push(taken)
+  world.note(() => `hint ${JSON.stringify(taken)}`)
+  const client = taken.target.replace('target', 'client')
+  const read = async () => {
+    const ask = { after: 0, limit: 1000, now: timeline.now() }
+    const { entries } = await code.inbox.readInbox(relay.table, tenant, client, ask)
+    taken.found = entries.some(entry => entry.rev === rev)
+  }
+  timeline.at(timeline.now(), () => spawn(world, { skew: 0, limitMs: minute, immune: true }, read))
+}

@@ -1,4 +1,6 @@
-// Time that only events move, for models: seeded chance, processes that may die or stall at every step, a queue that delivers at least once.
+// Time that only events move: seeded chance, processes that may die or stall at every call, a queue that delivers at least once.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setImmediate } from 'node:timers/promises'
 
 /** Chance from a seed (mulberry32): the same seed tells the same story on every machine. */
 export type Chance = {
@@ -28,8 +30,8 @@ type Event = { time: number; order: number; act: () => void }
 export type Timeline = {
   now: () => number
   at: (time: number, act: () => void) => void
-  /** Lets events happen, in order, up to a time, while they are wanted. */
-  run: (until: number, wanted: () => boolean) => void
+  /** Lets events happen, in order, up to a time, while they are wanted; each waits until the one before came to rest. */
+  run: (until: number, wanted: () => boolean) => Promise<void>
 }
 
 /** A timeline that starts at `now`; its events stand in a binary heap. */
@@ -67,30 +69,28 @@ function createTimeline(now: number): Timeline {
   return {
     now: () => now,
     at: (time, act) => push({ time: Math.max(time, now), order: count++, act }),
-    run: (until, wanted) => {
+    run: async (until, wanted) => {
       for (let event = pop(); event !== undefined && event.time <= until && wanted(); event = pop()) {
         now = event.time
         event.act()
+        await rest()
       }
     },
   }
 }
 
-/** What one process does: it yields at every await, for some milliseconds or for as long as a call usually takes. */
-export type Work<T> = Generator<number | undefined, T, undefined>
-
 /** How likely each mishap is. */
 export type Odds = {
-  /** At each await: the process dies; or it sleeps for seconds. */
+  /** At each call: the process dies, before or after the call has its effect; or it sleeps for seconds. */
   kill: number
   stall: number
   /** A message is delivered twice; a write's or send's answer is lost, so that the SDK repeats it. */
   twice: number
   lostAnswer: number
+  /** The table or a queue refuses a call, for good. */
+  throttled: number
   /** A message lies in the queue for seconds. */
   lag: number
-  /** A queue refuses a push. */
-  refused: number
   /** The agent does not answer; takes seconds; answers from a replica; never sends a push; sends it again. */
   outage: number
   slow: number
@@ -130,37 +130,104 @@ export function createBed(seed: number, odds: Odds, start: number, note?: Note):
   }
 }
 
-/**
- * Runs a process.
- * @param limitMs after this it is cut off, as Lambda does
- * @param end told of its result; never called for one that died
- */
-export function spawn<T>(
-  { timeline, chance, happens, note }: Bed,
-  work: Work<T>,
-  limitMs: number,
-  end: (result: T) => void = () => {},
-): void {
-  const cutOff = timeline.now() + limitMs
-  const step = (): void => {
-    if (timeline.now() > cutOff || happens('kill')) {
-      note(() => 'a process dies')
-      return
-    }
-    const result = work.next()
-    if (result.done) {
-      end(result.value)
-      return
-    }
-    const slow = happens('stall') ? chance.between(1000, 28_000) : 0
-    timeline.at(timeline.now() + (result.value ?? chance.between(1, 12)) + slow, step)
-  }
-  step()
+/** One run of a function, with the clock of its instance. */
+export type Process = {
+  skew: number
+  /** When it is cut off, as Lambda does. */
+  cutOff: number
+  alive: boolean
+  /** Calls that were not answered yet. */
+  pending: number
+  /** An onlooker: nothing befalls it, and its calls take no time. */
+  immune: boolean
+  /** What the agent showed it last, to tell afterwards which revision shows what: no decision reads it. */
+  shown?: number
 }
 
-export type Queue<Body> = {
+const processes = new AsyncLocalStorage<Process>()
+
+/** The process that runs now. */
+export function self(): Process {
+  const process = processes.getStore()
+  if (process === undefined) throw new Error('This is for processes only')
+  return process
+}
+
+let awake: Process | undefined
+
+/** Waits until the process that was woken last ended or waits for a call: then nothing happens until time goes on. */
+async function rest(): Promise<void> {
+  if (awake?.alive && awake.pending > 0) await setImmediate()
+  for (let turns = 0; awake?.alive && awake.pending === 0; turns++)
+    await (turns < 200 ? undefined : setImmediate())
+  awake = undefined
+}
+
+/** Whether a mishap comes now to whoever acts. */
+export const befalls = (bed: Bed, process: Process, mishap: keyof Odds): boolean =>
+  !process.immune && bed.happens(mishap)
+
+const dies = (bed: Bed, process: Process): boolean => {
+  if (process.alive && !process.immune && (bed.timeline.now() > process.cutOff || bed.happens('kill'))) {
+    bed.note(() => 'a process dies')
+    process.alive = false
+  }
+  return !process.alive
+}
+
+/** Runs a process; `end` is told of its result, and never called for one that died. */
+export function spawn<T>(
+  bed: Bed,
+  at: { skew: number; limitMs: number; immune?: boolean },
+  work: () => Promise<T>,
+  end: (result: T) => void = () => {},
+): void {
+  const cutOff = bed.timeline.now() + at.limitMs
+  const { skew, immune = false } = at
+  const process: Process = { skew, cutOff, immune, alive: true, pending: 0 }
+  awake = process
+  const over = (act: () => void): void => {
+    if (process.alive) act()
+    process.alive = false
+  }
+  processes.run(process, work).then(
+    result => over(() => end(result)),
+    error => over(() => bed.note(() => `a process fails: ${error}`)),
+  )
+}
+
+/**
+ * A call of the running process: it arrives after some milliseconds, and is answered then. One whose process died
+ * before never arrives, one whose process dies after has its effect all the same.
+ * @param serve its effect and its answer
+ */
+export function call<T>(bed: Bed, serve: (process: Process) => T, ms?: number): Promise<T> {
+  const process = self()
+  if (process.immune) ms = 0
+  const { timeline, chance, happens } = bed
+  process.pending += 1
+  return new Promise((resolve, reject) => {
+    const slow = !process.immune && happens('stall') ? chance.between(1000, 28_000) : 0
+    timeline.at(timeline.now() + (ms ?? chance.between(1, 12)) + slow, () => {
+      if (dies(bed, process)) return
+      let answer: () => void
+      try {
+        const result = serve(process)
+        answer = () => resolve(result)
+      } catch (error) {
+        answer = () => reject(error)
+      }
+      if (dies(bed, process)) return
+      process.pending -= 1
+      awake = process
+      answer()
+    })
+  })
+}
+
+export type Queue = {
   /** Delays are whole seconds of at most 15 minutes. */
-  send: (body: Body, delayMs?: number) => void
+  send: (body: string, delayMs?: number) => void
   /** Messages sent so far. */
   sent: () => number
   /** Messages that were neither handled nor given up. */
@@ -170,31 +237,30 @@ export type Queue<Body> = {
 }
 
 const visibilityMs = 180_000
-const mostReceives = 10
 /** Longest delay of a message. */
-export const longestDelayMs = 900_000
+const longestDelayMs = 900_000
 
 /** A standard SQS queue with a Lambda function behind it. */
-export function createQueue<Body>(
+export function createQueue(
   bed: Bed,
-  limitMs: number,
-  handle: (body: Body) => Work<'done' | 'again'>,
-): Queue<Body> {
+  { limitMs, mostReceives, skew }: { limitMs: number; mostReceives: number; skew: () => number },
+  handle: (body: string, receives: number) => Promise<'done' | 'again'>,
+): Queue {
   const { timeline, chance, happens } = bed
   let sent = 0
   let waiting = 0
   let dead = 0
-  const receive = (body: Body, receives: number): void => {
-    bed.note(() => `received: ${JSON.stringify(body)}`)
+  const receive = (body: string, receives: number): void => {
+    bed.note(() => `received: ${body}`)
     let over = false
     const end = (how: 'done' | 'again'): void => {
       if (how !== 'done' || over) return
       over = true
       waiting -= 1
     }
-    if (happens('twice'))
-      timeline.at(timeline.now() + chance.between(0, 50), () => spawn(bed, handle(body), limitMs, end))
-    spawn(bed, handle(body), limitMs, end)
+    const start = () => spawn(bed, { skew: skew(), limitMs }, () => handle(body, receives), end)
+    if (happens('twice')) timeline.at(timeline.now() + chance.between(0, 50), start)
+    start()
     // Whoever died with it in hand never deletes it.
     timeline.at(timeline.now() + visibilityMs, () => {
       if (over) return
@@ -204,7 +270,7 @@ export function createQueue<Body>(
       dead += 1
     })
   }
-  const enqueue = (body: Body, delayMs: number): void => {
+  const enqueue = (body: string, delayMs: number): void => {
     sent += 1
     waiting += 1
     const whole = Math.ceil(Math.min(Math.max(delayMs, 0), longestDelayMs) / 1000) * 1000
