@@ -1,17 +1,18 @@
 // The door of the deliver queue: leases a wake, sends it by its target's channel, records the attempt, and acts on the verdict.
 import { eventType } from '../shared/a2a/task.ts'
 import { type Outcome, retryAfterMs } from '../shared/channels/channel.ts'
-import { DeliverMessage } from '../shared/messages.ts'
-import type { Target, Wake, Watch } from '../shared/model.ts'
+import { enter, leave, leaveUnused, shareOf } from '../shared/gate.ts'
+import { DeliverMessage, type TargetMessage, type WakeMessage } from '../shared/messages.ts'
+import type { Subscription, Wake, Watch } from '../shared/model.ts'
 import { writeWakeId } from '../shared/names.ts'
-import { tellOperations } from '../shared/operations.ts'
-import { isSuperseded, leaseMs } from '../shared/policy.ts'
+import { isSuperseded, leaseMs, waitersOf } from '../shared/policy.ts'
 import { longestDelayMs, sendDeliver } from '../shared/queue.ts'
 import { type Relay, within } from '../shared/relay.ts'
+import { resumeTarget } from '../shared/resuming.ts'
 import { sendWake } from '../shared/sending.ts'
 import { targetGroup } from '../shared/store/keys.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
-import { disableTarget, getTarget } from '../shared/store/targets.ts'
+import { getTarget } from '../shared/store/targets.ts'
 import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
 import { getWatch } from '../shared/store/watches.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
@@ -19,6 +20,7 @@ import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.
 export const door = (world: Relay): QueueHandler =>
   eachRecord(world, async body => {
     const message = DeliverMessage.parse(body)
+    if (message.kind === 'target') return lookAfter(world, message)
     const watch = message.of?.about === undefined ? await getWatch(world.table, message.subject) : undefined
     const relay = within(world, { trace: message.trace, parent: watch?.parent })
     const now = relay.now()
@@ -42,11 +44,16 @@ export const door = (world: Relay): QueueHandler =>
 
 export const handler = onLambda('deliver', door)
 
+async function lookAfter(relay: Relay, { tenant, target }: TargetMessage): Promise<Handled> {
+  await resumeTarget(relay, { tenant, target })
+  return 'done'
+}
+
 /** The record that a first message makes; undefined when there is nothing that it could be about. */
 function seedOf(
   watch: Watch | undefined,
-  { subject, id }: DeliverMessage,
-  of: NonNullable<DeliverMessage['of']>,
+  { subject, id }: WakeMessage,
+  of: NonNullable<WakeMessage['of']>,
 ): Wake | undefined {
   const { tenant: named, type, ...facts } = of
   const tenant = watch?.tenant ?? named
@@ -65,39 +72,55 @@ function seedOf(
   }
 }
 
-const groupOf = (seed: Wake | undefined, message: DeliverMessage): string =>
+const groupOf = (seed: Wake | undefined, message: WakeMessage): string =>
   seed === undefined ? message.subject : targetGroup(seed.tenant, seed.target)
 
 async function attempt(
   relay: Relay,
   watch: Watch | undefined,
-  message: DeliverMessage,
+  message: WakeMessage,
   wake: Wake,
 ): Promise<Handled> {
   const end = (standing: Standing): Promise<Handled> => record(relay, message, wake, standing)
   const target = await getTarget(relay.table, wake.tenant, wake.target)
+  if (target === undefined || target.status === 'disabled') return end({ status: 'dropped' })
+  const entered = await enter(relay, target, wake.turns ?? 0)
   // Read last: deletion means that no wake is sent from then on.
   const sub = wake.sub === undefined ? undefined : await getSubscription(relay.table, wake.sub)
-  if (wake.sub !== undefined && !isLive(sub, relay.now())) return end({ status: 'dropped' })
-  if (watch && sub && tellsState(wake) && isSuperseded(watch, sub, wake.rev ?? 0))
-    return end({ status: 'superseded' })
-  if (target === undefined || target.status === 'disabled') return end({ status: 'dropped' })
+  const needless = needlessness(watch, sub, wake, relay.now())
+  if (needless !== undefined) {
+    if (entered.kind === 'inside') await leaveUnused(relay, target, entered)
+    return end({ status: needless })
+  }
+  const waits = { status: 'pending', waiters: waitersOf(sub, message.subject, wake) } as const
+  if (entered.kind === 'paused') return end(waits)
+  if (entered.kind === 'full') return end({ ...later(relay, entered.waitMs), turns: (wake.turns ?? 0) + 1 })
   const begun = relay.now()
   const outcome = await sendWake(within(relay, { trace: sub?.traceparent }), target, wake)
   relay.log({ step: 'wake.sent', ...idsOf(wake), verdict: outcome.kind, status: outcome.status })
-  if (outcome.kind === 'disable') await disable(relay, target, outcome.reason)
-  return end(standingAfter(relay, wake, outcome, begun))
+  await leave(relay, target, entered, outcome)
+  const standing = standingAfter(relay, wake, outcome, begun)
+  // A probe asks for the target, not for the wake: if it fails it uses up no try.
+  const probing = 'probe' in entered.by && (outcome.kind === 'retry' || outcome.kind === 'config')
+  return end(probing ? { ...waits, ...(standing.attempt && { attempt: standing.attempt }) } : standing)
 }
 
-/** True when the wake tells a task's state. What a step tells is told by no revision. */
-const tellsState = ({ type, state }: Wake): boolean => state !== undefined && type === eventType(state)
-
-/** Told first, disabled second. */
-async function disable(relay: Relay, { tenant, target, generation }: Target, reason: string): Promise<void> {
-  const happened = { type: 'target.disabled', since: generation, data: { reason } } as const
-  await tellOperations(relay, tenant, { target }, happened)
-  await disableTarget(relay.table, tenant, target, generation, reason)
+/** Why a wake need not be sent any more: nobody may be told, or a newer revision tells all that it would. */
+function needlessness(
+  watch: Watch | undefined,
+  sub: Subscription | undefined,
+  wake: Wake,
+  now: number,
+): 'dropped' | 'superseded' | undefined {
+  if (wake.sub !== undefined && !isLive(sub, now)) return 'dropped'
+  return watch && sub && isSuperseded(watch, sub, wake) ? 'superseded' : undefined
 }
+
+const later = (relay: Relay, waitMs: number): Standing => ({
+  status: 'pending',
+  next: relay.now() + waitMs,
+  parked: waitMs > longestDelayMs,
+})
 
 /** What a wake is after an attempt came to this. */
 function standingAfter(relay: Relay, wake: Wake, outcome: Outcome, begun: number): Standing {
@@ -112,20 +135,15 @@ function standingAfter(relay: Relay, wake: Wake, outcome: Outcome, begun: number
   const made = { attempt, tries: wake.tries + 1 }
   if (outcome.kind === 'delivered') return { status: 'delivered', ...made }
   if (outcome.kind !== 'retry' && outcome.kind !== 'config') return { status: 'failed', ...made }
-  const share = (relay.random(1)[0] ?? 0) / 256
+  const share = shareOf(relay)
   const wish = outcome.kind === 'retry' ? outcome.afterMs : undefined
   const after = retryAfterMs(made.tries, share, wish)
   if (after === undefined) return { status: 'failed', ...made }
-  return { status: 'pending', ...made, next: relay.now() + after, parked: after > longestDelayMs }
+  return { ...later(relay, after), ...made }
 }
 
 /** Records first, queues second: a crash between leaves the message, which then finds the record's own time. */
-async function record(
-  relay: Relay,
-  message: DeliverMessage,
-  wake: Wake,
-  standing: Standing,
-): Promise<Handled> {
+async function record(relay: Relay, message: WakeMessage, wake: Wake, standing: Standing): Promise<Handled> {
   const mine = await recordWake(relay.table, message.subject, message.id, wake, standing)
   const { status, tries = wake.tries, attempt, next, parked } = standing
   relay.log({ step: 'wake.recorded', ...idsOf(wake), status, tries, verdict: attempt?.verdict })

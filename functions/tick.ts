@@ -64,6 +64,13 @@ function queue(relay: Relay, { timer, group }: Due): Promise<void> {
       return sendLook(relay.queues, group, { v: 1, kind: 'keys', tenant: timer.tenant, agent: timer.agent })
     case 'subscription':
       return sendLook(relay.queues, group, { v: 1, kind: 'subscription', sub: timer.ref })
+    case 'target':
+      return sendDeliver(relay.queues, group, {
+        v: 1,
+        kind: 'target',
+        tenant: timer.tenant,
+        target: timer.target,
+      })
     case 'wake':
       return sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject: timer.subject, id: timer.id })
   }

@@ -65,7 +65,7 @@ export const LookMessage = z.discriminatedUnion('kind', [
 ])
 
 /** Wake one target. `wake` finds the record that a delivery in progress keeps. */
-export const DeliverMessage = z.object({
+export const WakeMessage = z.object({
   v: version,
   kind: z.literal('wake'),
   subject: z.string(),
@@ -97,8 +97,20 @@ export const DeliverMessage = z.object({
   ),
 })
 
+/** Look after the wakes that wait for a target. */
+const TargetMessage = z.object({
+  v: version,
+  kind: z.literal('target'),
+  tenant: z.string(),
+  target: z.string(),
+})
+
+export const DeliverMessage = z.discriminatedUnion('kind', [WakeMessage, TargetMessage])
+
 export type Waited = z.infer<typeof Waited>
 export type NoticeMessage = z.infer<typeof NoticeMessage>
 export type WatchMessage = z.infer<typeof WatchMessage>
 export type LookMessage = z.infer<typeof LookMessage>
+export type TargetMessage = z.infer<typeof TargetMessage>
+export type WakeMessage = z.infer<typeof WakeMessage>
 export type DeliverMessage = z.infer<typeof DeliverMessage>

@@ -316,6 +316,8 @@ export type Wake = {
   tries: number
   lease: number
   next?: number
+  /** How often in a row its target had no room for it. */
+  turns?: number
 }
 
 export type Target = {
@@ -328,4 +330,29 @@ export type Target = {
   status: 'active' | 'disabled'
   reason?: string
   createdAt: number
+  /** Most attempts at a time, and most that begin in a second. */
+  maxConcurrency?: number
+  ratePerSecond?: number
+}
+
+/** Who may call a target now. Times are ms since 1970. */
+export type Gate = {
+  /** The generation of the target that all of it is about. */
+  generation: number
+  /** Until when each slot is held. */
+  slots: Record<string, number>
+  /** Failures since the last success, since when, why the last one was, and whether the target is set up wrongly. */
+  failures?: number
+  failingSince?: number
+  reason?: string
+  wrong?: boolean
+  /** While it is paused: until when, and how many pauses in a row there were. Past that time one probe gets in. */
+  pausedUntil?: number
+  pauses?: number
+  /** When the last pause ended. */
+  resumedAt?: number
+  /** With a rate: when the next attempt may begin. */
+  free?: number
+  /** When those who wait are looked after. */
+  due?: number
 }

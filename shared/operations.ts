@@ -8,6 +8,7 @@ import { getOperations } from './store/operations.ts'
 
 type OperationalType =
   | 'target.disabled'
+  | 'target.paused'
   | 'target.recovered'
   | 'agent.unreachable'
   | 'agent.recovered'

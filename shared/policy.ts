@@ -1,7 +1,7 @@
 // Decides: is a look due, what changed, whom does it concern, when is the next one. Pure: time is an argument.
-import { isInterrupted, isNews, isTerminal, type Task, type TaskState } from './a2a/task.ts'
+import { eventType, isInterrupted, isNews, isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import { canonical, idOf } from './hash.ts'
-import type { Subscription, Watch } from './model.ts'
+import type { Subscription, Wake, Watch } from './model.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -111,12 +111,28 @@ function isBefore(one: string | undefined, other: string | undefined): boolean {
 /** True when a subscription wants to hear of a state. */
 export const wants = (sub: Subscription, state: TaskState): boolean => sub.states.includes(state)
 
+/** True when the wake tells a task's state. What a step tells is told by no revision. */
+const tellsState = ({ type, state }: Wake): boolean => state !== undefined && type === eventType(state)
+
 /**
- * True when a wake of this revision need not be sent any more: a newer one, which its subscription wants too, was
- * published, and tells all that this one would.
+ * True when a wake need not be sent any more: a newer revision, which its subscription wants too, was published, and
+ * tells all that this one would.
  */
-export const isSuperseded = (watch: Watch, sub: Subscription, rev: number): boolean =>
-  watch.rev > rev && watch.woken === watch.rev && watch.state !== undefined && wants(sub, watch.state)
+export const isSuperseded = (watch: Watch, sub: Subscription, wake: Wake): boolean =>
+  tellsState(wake) &&
+  watch.rev > (wake.rev ?? 0) &&
+  watch.woken === watch.rev &&
+  watch.state !== undefined &&
+  wants(sub, watch.state)
+
+/**
+ * For whom a wake speaks while its target is away. With an inbox a client's newest wake does for all of its, since each
+ * is a hint to read on; without one a task's newest state does for that subscription; anything else speaks for itself.
+ */
+export function waitersOf(sub: Subscription | undefined, subject: string, wake: Wake): string {
+  if (sub?.client !== undefined) return idOf('waiters', sub.tenant, sub.client)
+  return sub && tellsState(wake) ? idOf('waiters', sub.ref, subject) : wake.id
+}
 
 /**
  * When to look next at a task that owes us news, though no push came: after half the silence.

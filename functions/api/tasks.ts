@@ -7,7 +7,7 @@ import type { Relay } from '../../shared/relay.ts'
 import { list } from '../../shared/store/directory.ts'
 import { readInbox } from '../../shared/store/inbox.ts'
 import { subjectOf } from '../../shared/store/keys.ts'
-import { getWake, listFailed, listWakes, type Wakes } from '../../shared/store/wakes.ts'
+import { always, getWake, listFailed, listWakes, type Wakes } from '../../shared/store/wakes.ts'
 import { watchesOf } from '../../shared/store/watches.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { type Page, readPage } from './cursor.ts'
@@ -101,7 +101,7 @@ async function agentsOf(relay: Relay, tenant: string): Promise<string[]> {
 async function failedWakes(relay: Relay, tenant: string, c: Context, { limit, after }: Page): Promise<Wakes> {
   onlyQuery(c, 'state', 'limit', 'after')
   if (c.req.query('state') !== 'failed') throw invalidField('?state', 'Expected failed')
-  return listFailed(relay.table, tenant, limit, after)
+  return listFailed(relay.table, tenant, always, limit, after)
 }
 
 /** What is shown of a wake: not the inner name of its subscription. */

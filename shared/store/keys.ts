@@ -58,6 +58,10 @@ export const wakeKey = (subject: string, id: string): Key => ({ pk: `K#${subject
 export const wakePrefix = 'W#'
 export const readWakeSk = (sk: string): string => sk.slice(wakePrefix.length)
 export const targetKey = (tenant: string, target: string): Key => ({ pk: `G#${tenant}#${target}`, sk: self })
+export const targetGateKey = (tenant: string, target: string): Key => ({
+  ...targetKey(tenant, target),
+  sk: 'gate',
+})
 export const inboxKey = (tenant: string, client: string): Key => ({ pk: `I#${tenant}#${client}`, sk: self })
 /** In front of every entry's number. */
 export const entryPrefix = 'e#'
@@ -90,8 +94,15 @@ export const slotOf = (pk: string, shards: number): string => slotNamed(shardOf(
 
 export const slotNamed = (shard: number): string => `d#${shard}`
 
-/** Slot that lists a tenant's failed wakes. */
-export const failedSlot = (tenant: string): string => `f#${tenant}`
+/** Over how many slots a list in the index is spread: one slot takes 1000 writes a second. */
+export const spread = 4
+
+/** Slot that lists some of a tenant's failed wakes. */
+export const failedSlot = (tenant: string, shard: number): string => `f#${tenant}#${shard}`
+
+/** Slot that lists some of the wakes that wait for a target. */
+export const waitingSlot = (tenant: string, target: string, shard: number): string =>
+  `w#${tenant}#${target}#${shard}`
 
 /** Fair-queue group of looks: one dead agent is the noisy neighbour, not its tenant. */
 export const agentGroup = (tenant: string, agent: string): string => idOf('group', 'agent', tenant, agent)
@@ -106,6 +117,7 @@ export type Timer =
   | { of: 'wake'; subject: string; id: string }
   | { of: 'subscription'; ref: string }
   | { of: 'keys'; tenant: string; agent: string }
+  | { of: 'target'; tenant: string; target: string }
 
 export function readTimer({ pk, sk }: Key): Timer | undefined {
   const name = pk.slice(2)
@@ -114,6 +126,10 @@ export function readTimer({ pk, sk }: Key): Timer | undefined {
   if (pk.startsWith('A#')) {
     const [tenant = '', agent = ''] = name.split('#')
     return { of: 'keys', tenant, agent }
+  }
+  if (pk.startsWith('G#')) {
+    const [tenant = '', target = ''] = name.split('#')
+    return { of: 'target', tenant, target }
   }
   if (pk.startsWith('K#') && sk === self) return { of: 'watch', watch: name }
   if (pk.startsWith('K#') && sk.startsWith(wakePrefix))

@@ -5,8 +5,11 @@ import {
   failedSlot,
   type Key,
   readWakeSk,
+  shardOf,
   slotOf,
+  spread,
   targetGroup,
+  waitingSlot,
   wakeKey,
   wakePrefix,
 } from './keys.ts'
@@ -65,6 +68,10 @@ export type Standing = {
   tries?: number
   next?: number
   parked?: boolean
+  /** How often in a row its target had no room. */
+  turns?: number
+  /** Set while it waits for a paused target: those for which the newest of its kind speaks. */
+  waiters?: string
 }
 
 /** Records what a wake is now, under its lease; false when the lease was lost. */
@@ -77,9 +84,21 @@ export async function recordWake(
 ): Promise<boolean> {
   const key = wakeKey(subject, id)
   const attempts = [...wake.attempts, ...(standing.attempt ? [standing.attempt] : [])].slice(-attemptsKept)
-  const timer = timerOf(key.pk, wake, standing, table.shards)
-  const kept = { tries: wake.tries, ...standing, ...timer, attempts, lease: 0 }
-  const set = ['status', 'attempts', 'tries', 'lease', 'next', 'slot', 'due', 'holds'] as const
+  const timer = timerOf(key, wake, standing, table.shards)
+  const group = standing.waiters ?? targetGroup(wake.tenant, wake.target)
+  const kept = { tries: wake.tries, ...standing, ...timer, attempts, lease: 0, group }
+  const set = [
+    'status',
+    'attempts',
+    'tries',
+    'turns',
+    'lease',
+    'next',
+    'slot',
+    'due',
+    'holds',
+    'group',
+  ] as const
   const [present, gone] = [set.filter(name => name in kept), set.filter(name => !(name in kept))]
   const { ok } = await update<Wake>(
     table,
@@ -98,18 +117,21 @@ export async function recordWake(
 const backstopMs = 5 * 60 * 1000
 
 /**
- * A retry has a timer: a parked one its own time, one that rides on the queue's delay a backstop. A failed wake stands
- * in its tenant's list of failures.
+ * A retry has a timer: a parked one its own time, one that rides on the queue's delay a backstop. One that waits for a
+ * paused target stands in the target's list, whose timer is the target's; a failed one in its tenant's list of failures.
  */
 function timerOf(
-  pk: string,
+  { pk, sk }: Key,
   wake: Wake,
   standing: Standing,
   shards: number,
 ): { slot?: string; due?: number; holds?: number } {
   if (standing.next !== undefined)
     return { slot: slotOf(pk, shards), due: standing.next + (standing.parked ? 0 : backstopMs), holds: 0 }
-  if (standing.status === 'failed') return { slot: failedSlot(wake.tenant), due: wake.at }
+  const shard = shardOf(readWakeSk(sk), spread)
+  if (standing.waiters !== undefined)
+    return { slot: waitingSlot(wake.tenant, wake.target, shard), due: wake.at, holds: 0 }
+  if (standing.status === 'failed') return { slot: failedSlot(wake.tenant, shard), due: wake.at }
   return {}
 }
 
@@ -134,23 +156,44 @@ export async function listWakes(
   return { wakes: page.items, next: page.next && readWakeSk(page.next.sk) }
 }
 
-/** A tenant's failed wakes, oldest first, a page of them. */
+/** When the wakes were queued that are meant, in ms; both ends count. */
+export type Period = { since: number; until: number }
+
+/** All time. */
+export const always: Period = { since: 0, until: Number.MAX_SAFE_INTEGER }
+
+/** A tenant's failed wakes, a page of them: one shard of the list after the other, each from the oldest on. */
 export async function listFailed(
   table: Table,
   tenant: string,
+  { since, until }: Period,
   limit: number,
   after?: string,
 ): Promise<Wakes> {
-  const page = await query<Key & { due: number }>(table, {
-    index: dueIndex,
-    condition: '#slot = :slot',
-    values: { slot: failedSlot(tenant) },
-    limit,
-    ...(after !== undefined && { after: JSON.parse(Buffer.from(after, 'base64url').toString()) }),
-  })
-  const wakes = await Promise.all(page.items.map(({ pk, sk }) => get<Wake>(table, { pk, sk })))
-  return {
-    wakes: wakes.filter(wake => wake !== undefined),
-    next: page.next && Buffer.from(JSON.stringify(page.next)).toString('base64url'),
+  const wakes: Wake[] = []
+  let { shard, key } = readPlace(after)
+  while (shard < spread) {
+    const page = await query<Key & { due: number }>(table, {
+      index: dueIndex,
+      condition: '#slot = :slot AND #due BETWEEN :since AND :until',
+      values: { slot: failedSlot(tenant, shard), since, until },
+      limit: limit - wakes.length,
+      ...(key !== undefined && { after: key }),
+    })
+    const read = page.items.map(({ pk, sk }) => get<Wake>(table, { pk, sk }))
+    const found = (await Promise.all(read)).filter(wake => wake !== undefined)
+    wakes.push(...found.filter(wake => wake.status === 'failed'))
+    key = page.next
+    if (key === undefined) shard += 1
+    if (wakes.length >= limit) break
   }
+  return { wakes, next: shard < spread ? writePlace({ shard, key }) : undefined }
 }
+
+/** Where a list in several shards goes on. */
+type Place = { shard: number; key: Key | undefined }
+
+const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
+
+const readPlace = (after: string | undefined): Place =>
+  after === undefined ? { shard: 0, key: undefined } : JSON.parse(Buffer.from(after, 'base64url').toString())

@@ -20,6 +20,7 @@ export type SeenTask = {
 }
 
 export type SeenWake = {
+  target: string
   id: string
   status: string
   state: string

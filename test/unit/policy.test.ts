@@ -1,7 +1,7 @@
 // What policy decides, case by case: when a look is due, whom it concerns, how long to wait.
 import { describe, expect, test } from 'vitest'
 import { isInterrupted, isNews, type TaskState, taskStates } from '../../shared/a2a/task.ts'
-import type { Subscription, Watch } from '../../shared/model.ts'
+import type { Subscription, Wake, Watch } from '../../shared/model.ts'
 import {
   covered,
   entryIdOf,
@@ -17,6 +17,7 @@ import {
   startAfter,
   trailingMs,
   troubleMs,
+  waitersOf,
   waitMs,
   wakeIdOf,
   wants,
@@ -157,6 +158,13 @@ test.each(taskStates)('a subscription to questions hears of %s only if it is one
   expect(wants(asking, state)).toBe(isInterrupted(state))
 })
 
+/** A wake of revision 2. */
+const wakeWith = (more: Partial<Wake> = {}): Wake => ({
+  ...{ id: 'wk', tenant: 't', target: 'x', type: 'task.input_required', state: 'input-required', rev: 2 },
+  ...{ at: now, status: 'pending', attempts: [], tries: 0, lease: 0 },
+  ...more,
+})
+
 describe('a wake of revision 2 is superseded', () => {
   test.each<[what: string, watch: Partial<Watch>, superseded: boolean]>([
     ['by a newer one that was published', { rev: 3, woken: 3, state: 'auth-required' }, true],
@@ -164,7 +172,29 @@ describe('a wake of revision 2 is superseded', () => {
     ['not by one that its subscription does not want', { rev: 3, woken: 3, state: 'completed' }, false],
     ['not by itself', { rev: 2, woken: 2, state: 'input-required' }, false],
   ])('%s', (_what, watch, superseded) => {
-    expect(isSuperseded(watchWith(watch), asking, 2)).toBe(superseded)
+    expect(isSuperseded(watchWith(watch), asking, wakeWith())).toBe(superseded)
+  })
+
+  test('by none if it tells a step', () => {
+    const newer = watchWith({ rev: 3, woken: 3, state: 'auth-required' })
+    expect(isSuperseded(newer, asking, wakeWith({ type: 'task.overdue' }))).toBe(false)
+  })
+})
+
+describe('while a target is away the newest of those that wait speaks', () => {
+  const [overdue, other] = [wakeWith({ id: 'o', type: 'task.overdue' }), wakeWith({ id: 'p' })]
+  const spoken = (sub: Subscription | undefined, one: Wake, two: Wake, subject = 'w'): boolean =>
+    waitersOf(sub, 'w', one) === waitersOf(sub, subject, two)
+
+  test('for all of a client’s', () => {
+    expect(spoken({ ...asking, client: 'c' }, overdue, other, 'another')).toBe(true)
+  })
+
+  test('without a client for the states of one task, and for nothing else', () => {
+    expect(spoken(asking, wakeWith(), other)).toBe(true)
+    expect(spoken(asking, wakeWith(), other, 'another')).toBe(false)
+    expect(spoken(asking, overdue, other)).toBe(false)
+    expect(spoken(undefined, wakeWith(), other)).toBe(false)
   })
 })
 

@@ -1,0 +1,185 @@
+// Lets wakes in to their target, and learns from what came of it: counts failures, pauses, resumes and gives up. What follows is decided in pausing.
+import type { Outcome } from './channels/channel.ts'
+import type { Gate, Target } from './model.ts'
+import { tellOperations } from './operations.ts'
+import { consequenceOf, isCrowded, isOutage, paceMs, probeMs, slotMs, turnMs, wayIn } from './pausing.ts'
+import { longestDelayMs, sendDeliver } from './queue.ts'
+import type { Relay } from './relay.ts'
+import {
+  countFailure,
+  endPause,
+  forgetFailures,
+  giveProbe,
+  giveSlot,
+  pauseGate,
+  renewGate,
+  takeProbe,
+  takeSlot,
+} from './store/gates.ts'
+import { targetGroup } from './store/keys.ts'
+import { disableTarget } from './store/targets.ts'
+
+/** A wake that was let in, by a slot or as a probe, until when. */
+export type Inside = {
+  kind: 'inside'
+  by: { slot: number } | { probe: number }
+  until: number
+  gate: Gate
+}
+
+export type Entered = Inside | { kind: 'paused' } | { kind: 'full'; waitMs: number }
+
+/** How often others may be quicker before a wake stands back. */
+const mostTries = 4
+/** How long after its time a message about a target is looked for in the table. */
+export const backstopMs = 60_000
+
+/** What it takes to get in. */
+type World = Pick<Relay, 'table' | 'now' | 'random'>
+
+/** A share between 0 and 1, which is chance. */
+export const shareOf = (relay: Pick<Relay, 'random'>): number => (relay.random(1)[0] ?? 0) / 256
+
+/**
+ * Lets a wake in to its target: one write on a usual day.
+ * @param turns how often it found no room before
+ */
+export async function enter(relay: World, target: Target, turns: number): Promise<Entered> {
+  let seen: Gate | undefined
+  for (let tries = 0; tries < mostTries; tries++) {
+    const now = relay.now()
+    const way = wayIn(seen, target, now, shareOf(relay))
+    if (way.kind === 'paused') return way
+    if (way.kind === 'full') return { ...way, waitMs: Math.max(way.waitMs, turnMs(turns, shareOf(relay))) }
+    if (way.kind === 'renew') {
+      seen = (await renewGate(relay.table, target, target.generation, now)).gate
+      continue
+    }
+    const until = now + (way.kind === 'slot' ? slotMs : probeMs)
+    const taken =
+      way.kind === 'slot'
+        ? await takeSlot(relay.table, target, slotOf(target, way, now), { now, until })
+        : await takeProbe(
+            relay.table,
+            target,
+            { generation: target.generation, seen: way.seen },
+            {
+              now,
+              until,
+              due: until + backstopMs,
+            },
+          )
+    if (taken.ok) {
+      const by = way.kind === 'slot' ? { slot: way.slot } : { probe: until }
+      return { kind: 'inside', by, until, gate: taken.gate }
+    }
+    seen = taken.gate
+  }
+  return { kind: 'full', waitMs: turnMs(turns, shareOf(relay)) }
+}
+
+function slotOf(
+  { generation, ratePerSecond }: Target,
+  { slot, pace }: { slot: number; pace: number | undefined },
+  now: number,
+) {
+  const paced = ratePerSecond !== undefined && pace !== undefined
+  return {
+    generation,
+    slot,
+    pace: paced ? { seen: pace, next: Math.max(pace, now) + paceMs(ratePerSecond) } : undefined,
+  }
+}
+
+/** Leaves without having called. */
+export async function leaveUnused(relay: Relay, target: Target, { by, until }: Inside): Promise<void> {
+  if ('slot' in by) await giveSlot(relay.table, target, by.slot, until)
+  else await giveProbe(relay.table, target, by.probe, relay.now())
+}
+
+/** Leaves after an attempt; the target is paused, resumed or given up by what it came to. */
+export async function leave(relay: Relay, target: Target, inside: Inside, outcome: Outcome): Promise<void> {
+  if (outcome.kind === 'disable') return giveUp(relay, target, outcome.reason)
+  if (outcome.kind === 'retry' || outcome.kind === 'config') return failed(relay, target, inside, outcome)
+  const { by, gate, until } = inside
+  const now = relay.now()
+  if ('probe' in by) return resumed(relay, target, gate, by.probe)
+  if ((gate.failures ?? 0) > 0) await forgetFailures(relay.table, target, target.generation, by.slot)
+  else if (isCrowded(gate, target, now)) await giveSlot(relay.table, target, by.slot, until)
+}
+
+async function failed(
+  relay: Relay,
+  target: Target,
+  { by, gate }: Inside,
+  outcome: Extract<Outcome, { reason: string }>,
+): Promise<void> {
+  const now = relay.now()
+  const { generation } = target
+  const wrong = outcome.kind === 'config'
+  const slot = 'slot' in by ? by.slot : undefined
+  const { reason } = outcome
+  const counted = await countFailure(relay.table, target, generation, { now, reason, wrong, slot })
+  if (!counted.ok) return
+  const wishMs = outcome.kind === 'retry' ? (outcome.afterMs ?? 0) : 0
+  const probe = 'probe' in by ? by.probe : undefined
+  const consequence = consequenceOf(
+    counted.gate,
+    { probe: probe !== undefined, wrong, wishMs },
+    now,
+    shareOf(relay),
+  )
+  if (consequence.kind === 'none') return
+  if (consequence.kind === 'giveUp') return giveUp(relay, target, reason)
+  const until = now + consequence.ms
+  const outage = isOutage(counted.gate)
+  if (outage && counted.gate.pausedUntil === undefined)
+    await tell(relay, target, 'target.paused', counted.gate, { reason })
+  const pause = {
+    until,
+    pauses: (gate.pauses ?? 0) + (probe !== undefined || outage ? 1 : 0),
+    probe,
+    asked: wishMs > 0,
+    due: until + (consequence.ms <= longestDelayMs ? backstopMs : 0),
+  }
+  if (!(await pauseGate(relay.table, target, generation, pause))) return
+  relay.log({ step: 'target.paused', ...idsOf(target), until, reason })
+  if (consequence.ms <= longestDelayMs) await lookAfter(relay, target, consequence.ms)
+}
+
+async function resumed(relay: Relay, target: Target, gate: Gate, probe: number): Promise<void> {
+  const now = relay.now()
+  if (isOutage(gate)) await tell(relay, target, 'target.recovered', gate, {})
+  if (!(await endPause(relay.table, target, probe, { now, due: now + backstopMs }))) return
+  relay.log({ step: 'target.resumed', ...idsOf(target), failures: gate.failures })
+  await lookAfter(relay, target)
+}
+
+/** Told first, done second. */
+async function giveUp(relay: Relay, target: Target, reason: string): Promise<void> {
+  const happened = { type: 'target.disabled', since: target.generation, data: { reason } } as const
+  await tellOperations(relay, target.tenant, { target: target.target }, happened)
+  await disableTarget(relay.table, target.tenant, target.target, target.generation, reason)
+  relay.log({ step: 'target.disabled', ...idsOf(target), reason })
+  await lookAfter(relay, target)
+}
+
+/** Tells the tenant of an outage that begins or ends; both are named by when it began. */
+const tell = (
+  relay: Relay,
+  { tenant, target, generation }: Target,
+  type: 'target.paused' | 'target.recovered',
+  { failingSince = 0 }: Gate,
+  data: Record<string, string>,
+): Promise<void> =>
+  tellOperations(relay, tenant, { target }, { type, since: `${generation} ${failingSince}`, data })
+
+/** Has somebody look after those who wait for a target. */
+export const lookAfter = (
+  relay: Relay,
+  { tenant, target }: Pick<Target, 'tenant' | 'target'>,
+  delayMs = 0,
+): Promise<void> =>
+  sendDeliver(relay.queues, targetGroup(tenant, target), { v: 1, kind: 'target', tenant, target }, delayMs)
+
+const idsOf = ({ tenant, target }: Pick<Target, 'tenant' | 'target'>) => ({ tenant, target })

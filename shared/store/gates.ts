@@ -1,0 +1,214 @@
+// The item `gate` of a target: slots of the attempts under way, its pace, and whether it is paused. Settles who may call it; decides nothing.
+import type { Gate, Target } from '../model.ts'
+import { slotOf, targetGateKey, targetGroup } from './keys.ts'
+import { get, remove, type Table, update, type Written } from './table.ts'
+
+export type TargetName = Pick<Target, 'tenant' | 'target'>
+
+/** Outlives every wake that may wait. */
+const keptMs = 40 * 24 * 60 * 60 * 1000
+
+const ttlOf = (now: number): number => Math.ceil((now + keptMs) / 1000)
+
+type Stored = Omit<Gate, 'slots'> & Record<`s${number}`, number>
+
+const slotName = /^s(\d+)$/
+
+function read(stored: Stored): Gate {
+  const slots = Object.entries(stored).flatMap(([name, until]) => {
+    const slot = slotName.exec(name)?.[1]
+    return slot === undefined ? [] : [[slot, Number(until)]]
+  })
+  return { ...stored, slots: Object.fromEntries(slots) }
+}
+
+/** What was written, or stood in the way. */
+type Tried = { ok: true; gate: Gate } | { ok: false; gate: Gate | undefined }
+
+async function tried(writing: Promise<Written<Stored>>): Promise<Tried> {
+  const written = await writing
+  if (written.ok && written.item !== undefined) return { ok: true, gate: read(written.item) }
+  const old = written.ok ? undefined : written.old
+  return { ok: false, gate: old && read(old) }
+}
+
+export async function getGate(table: Table, { tenant, target }: TargetName): Promise<Gate | undefined> {
+  const stored = await get<Stored>(table, targetGateKey(tenant, target))
+  return stored && read(stored)
+}
+
+/** Its timer: when somebody looks after those who wait. There is one as long as anybody may. */
+function timerOf(table: Table, { tenant, target }: TargetName, due: number) {
+  const { pk } = targetGateKey(tenant, target)
+  return { slot: slotOf(pk, table.shards), due, holds: 0, group: targetGroup(tenant, target) }
+}
+
+const setsTimer = '#slot = :slot, #due = :due, #holds = :holds, #group = :group'
+
+/** Takes one slot of a gate that stands open; of many at once each takes its own, or sees how things are. */
+export const takeSlot = (
+  table: Table,
+  name: TargetName,
+  {
+    generation,
+    slot,
+    pace,
+  }: { generation: number; slot: number; pace: { seen: number; next: number } | undefined },
+  at: { now: number; until: number },
+): Promise<Tried> => {
+  const usual = `#generation = :generation AND attribute_not_exists(#pausedUntil) AND (attribute_not_exists(#s${slot}) OR #s${slot} <= :now)`
+  const paced =
+    pace === undefined ? '' : ' AND (attribute_not_exists(#free) OR #free = :seen OR #free < :now)'
+  return tried(
+    update<Stored>(
+      table,
+      targetGateKey(name.tenant, name.target),
+      `SET #generation = :generation, #s${slot} = :until, #ttl = :ttl${pace === undefined ? '' : ', #free = :next'}`,
+      { ...at, ...pace, generation, ttl: ttlOf(at.now) },
+      `attribute_not_exists(#pk) OR (${usual}${paced})`,
+    ),
+  )
+}
+
+/** Takes the one probe of a pause that is over: for others it lasts until the probe is. */
+export const takeProbe = (
+  table: Table,
+  name: TargetName,
+  { generation, seen }: { generation: number; seen: number },
+  at: { now: number; until: number; due: number },
+): Promise<Tried> =>
+  tried(
+    update<Stored>(
+      table,
+      targetGateKey(name.tenant, name.target),
+      `SET #pausedUntil = :until, #ttl = :ttl, ${setsTimer}`,
+      { ...at, ...timerOf(table, name, at.due), generation, seen, ttl: ttlOf(at.now) },
+      '#generation = :generation AND #pausedUntil = :seen',
+    ),
+  )
+
+/** Begins anew because the target was put anew; whoever waits for the one before is looked after at once. */
+export const renewGate = (table: Table, name: TargetName, generation: number, now: number): Promise<Tried> =>
+  tried(
+    update<Stored>(
+      table,
+      targetGateKey(name.tenant, name.target),
+      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil, #free`,
+      { ...timerOf(table, name, now), generation, now, ttl: ttlOf(now) },
+      'attribute_exists(#pk) AND #generation < :generation',
+    ),
+  )
+
+/** Gives a slot back, whoever held it in time. */
+export const giveSlot = (table: Table, name: TargetName, slot: number, until: number) =>
+  update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    `REMOVE #s${slot}`,
+    { until },
+    `#s${slot} = :until`,
+  )
+
+/** Gives a probe back that was not needed. */
+export const giveProbe = (table: Table, name: TargetName, until: number, now: number) =>
+  update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    'SET #pausedUntil = :now',
+    { until, now },
+    '#pausedUntil = :until',
+  )
+
+/** Forgets failures after a success; a pause that came meanwhile is for its probe to end. */
+export const forgetFailures = (table: Table, name: TargetName, generation: number, slot: number) =>
+  update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    `REMOVE #failures, #failingSince, #reason, #wrong, #s${slot}`,
+    { generation },
+    '#generation = :generation AND attribute_not_exists(#pausedUntil)',
+  )
+
+/** Ends a pause after the probe that succeeded; those who wait are looked after by the timer, if not before. */
+export async function endPause(
+  table: Table,
+  name: TargetName,
+  probe: number,
+  at: { now: number; due: number },
+): Promise<boolean> {
+  const { ok } = await update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    `SET #resumedAt = :now, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil`,
+    { now: at.now, probe, ...timerOf(table, name, at.due) },
+    '#pausedUntil = :probe',
+  )
+  return ok
+}
+
+/** Counts a failure and gives the slot back. */
+export const countFailure = (
+  table: Table,
+  name: TargetName,
+  generation: number,
+  failed: { now: number; reason: string; wrong: boolean; slot: number | undefined },
+): Promise<Tried> =>
+  tried(
+    update<Stored>(
+      table,
+      targetGateKey(name.tenant, name.target),
+      [
+        'SET #failingSince = if_not_exists(#failingSince, :now), #reason = :reason, #wrong = :wrong',
+        failed.slot === undefined ? '' : `REMOVE #s${failed.slot}`,
+        'ADD #failures :one',
+      ].join(' '),
+      { now: failed.now, reason: failed.reason, wrong: failed.wrong, one: 1, generation },
+      '#generation = :generation',
+    ),
+  )
+
+/**
+ * Pauses a target.
+ * @param pause.probe the time that the probe which failed had been given: only the latest probe has a say. Without it
+ * the gate is open, or its pause shorter than the target itself asked for
+ */
+export async function pauseGate(
+  table: Table,
+  name: TargetName,
+  generation: number,
+  pause: { until: number; pauses: number; probe: number | undefined; asked: boolean; due: number },
+): Promise<boolean> {
+  const open = `attribute_not_exists(#pausedUntil)${pause.asked ? ' OR #pausedUntil < :until' : ''}`
+  const { ok } = await update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    `SET #pausedUntil = :until, #pauses = :pauses, ${setsTimer}`,
+    { ...pause, ...timerOf(table, name, pause.due), generation },
+    `#generation = :generation AND (${pause.probe === undefined ? open : '#pausedUntil = :probe'})`,
+  )
+  return ok
+}
+
+/** Sets the timer anew, unless somebody else did. */
+export const timeGate = (table: Table, name: TargetName, seen: number | undefined, due: number) =>
+  update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    `SET ${setsTimer}`,
+    { ...timerOf(table, name, due), seen },
+    seen === undefined ? 'attribute_exists(#pk) AND attribute_not_exists(#due)' : '#due = :seen',
+  )
+
+/** Takes the timer off: nobody waits, and nobody can come to wait without setting it again. */
+export const restGate = (table: Table, name: TargetName, seen: number) =>
+  update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    'REMOVE #slot, #due, #holds, #group',
+    { seen },
+    '#due = :seen',
+  )
+
+/** Removes the gate of a target that is gone, unless somebody may wait there. */
+export const removeGate = (table: Table, { tenant, target }: TargetName): Promise<boolean> =>
+  remove(table, targetGateKey(tenant, target), 'attribute_not_exists(#slot)')
