@@ -70,7 +70,7 @@ export async function callAs<T extends Answer>(
 }
 
 /** Of several subscriptions the one whose credentials were given last. */
-const ownerOf = (subs: Subscription[]): Subscription | undefined =>
+export const ownerOf = (subs: Subscription[]): Subscription | undefined =>
   subs
     .filter(sub => sub.credentials !== undefined)
     .sort((a, b) => (b.credentialsAt ?? 0) - (a.credentialsAt ?? 0))[0]

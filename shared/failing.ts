@@ -1,10 +1,15 @@
 // What follows from a look that gave no task: it is recorded, and looked again, slower each time. Asks no agent itself.
 import type { Failure } from './a2a/trouble.ts'
+import { type Alarm, alarmOf } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
+import { ownerOf } from './calling.ts'
 import type { Agent, Trouble, Watch } from './model.ts'
+import { tellOperations } from './operations.ts'
 import { aheadTries, troubleMs } from './policy.ts'
 import type { Audience } from './publish.ts'
 import type { Relay } from './relay.ts'
+import { tell } from './saving.ts'
+import { writeStep } from './steps.ts'
 import { dropWatch, leaveWatch, saveTrouble } from './store/watches.ts'
 import { nextTimer, putOff } from './timing.ts'
 
@@ -13,6 +18,7 @@ const lastingTroubles: ReadonlySet<Trouble> = new Set([
   'not_found',
   'forbidden',
   'unauthorized',
+  'credentials_expired',
   'wrong_task',
   'unreadable',
   'unsupported_version',
@@ -47,16 +53,65 @@ export async function inTrouble(
     for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, now)
     return { kind: 'dropped', why: trouble }
   }
-  const fired = ask.fired === true
-  await saveTrouble(relay.table, watch, {
-    trouble,
-    since: watch.troubleSince ?? now,
-    failures,
-    due: fired ? nextTimer(watch, agent, now, watch.changed, true) : undefined,
-  })
+  const alarm = alarmOf(watch, trouble, failures, now)
+  const { name, steps } = await raise(relay, watch, agent, audience, alarm)
+  const saved = await saveTrouble(
+    relay.table,
+    watch,
+    {
+      trouble,
+      since: watch.troubleSince ?? now,
+      failures,
+      due: nextDue(watch, agent, now, lasting && alarm === undefined, ask.fired === true),
+      alarm: name,
+    },
+    steps,
+  )
+  if (saved !== undefined && steps.length > 0) await tell(relay, saved, audience)
   // One chain of repeats, whatever the number of pushes; past the longest delay the timer alone goes on.
-  if ((watch.again <= now || ask.own === true) && (failures < 2 * aheadTries || agent.road === 'poll'))
+  if (
+    (watch.again <= now || ask.own === true) &&
+    (failures < (lasting ? aheadTries : 2 * aheadTries) || agent.road === 'poll')
+  )
     await putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, afterMs)
   // The chain goes on for those who are on the watch; one that is not bound has only its push.
   return { kind: 'trouble', trouble, lasting, watched: ask.unbound === undefined, afterMs }
+}
+
+/** A trouble that may still pass is looked at again within five minutes; after that the timer goes on as ever. */
+function nextDue(
+  watch: Watch,
+  agent: Agent,
+  now: number,
+  passing: boolean,
+  fired: boolean,
+): number | undefined {
+  const soon = now + 5 * 60_000
+  if (passing && (fired || (watch.due ?? 0) > soon)) return soon
+  return fired ? nextTimer(watch, agent, now, watch.changed, true) : undefined
+}
+
+/**
+ * What is to be told of the trouble, once: to everybody on the watch, to the one subscription whose credentials ran
+ * out, or to the tenant if they are the agent's own.
+ */
+async function raise(
+  relay: Relay,
+  watch: Watch,
+  agent: Agent,
+  { live }: Audience,
+  alarm: Alarm | undefined,
+): Promise<{ name: string | undefined; steps: string[] }> {
+  const credentials = alarm === 'subscription.credentials_expired'
+  const own = credentials ? ownerOf(live) : undefined
+  const name = credentials && own === undefined ? 'agent' : alarm
+  if (alarm === undefined || name === watch.alarm) return { name, steps: [] }
+  if (name === 'agent') {
+    const about = { agent: watch.agent }
+    const type = 'subscription.credentials_expired'
+    await tellOperations(relay, watch.tenant, about, { type, since: agent.etag })
+    return { name, steps: [] }
+  }
+  const more = own === undefined ? {} : { sub: own.ref }
+  return { name, steps: [writeStep(watch, alarm, watch.troubleSince ?? relay.now(), more)] }
 }

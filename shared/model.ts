@@ -198,6 +198,8 @@ export type Watch = {
   holds: number
   trouble?: Trouble
   troubleSince?: number
+  /** What was told of it: the type of the step, or `agent` if only the tenant was told that the agent's credentials ran out. */
+  alarm?: string
   /** Looks in a row that gave no task. */
   failures?: number
   /** The agent's own time of the state that is known. */

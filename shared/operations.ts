@@ -14,6 +14,7 @@ type OperationalType =
   | 'agent.recovered'
   | 'agent.keys_rejected'
   | 'subscription.expired'
+  | 'subscription.credentials_expired'
 
 /** What happened to something. */
 export type Happened = {

@@ -21,7 +21,9 @@ export async function save(
 ): Promise<Looked> {
   const now = relay.now()
   const { change, digest, ring } = compare(watch, task, now)
-  const isNew = change === 'new'
+  // Whoever was told that the task is lost hears of its state again.
+  const back = change === 'none' && watch.alarm !== undefined && watch.alarm !== 'agent' && watch.rev > 0
+  const isNew = change === 'new' || back
   const rev = isNew ? watch.rev + 1 : watch.rev
   // What is known stays: an ended task is not unended by a replica.
   const state = isNew ? task.state : watch.state

@@ -185,7 +185,13 @@ export async function saveLook(
   const { trail = {}, ...facts } = seen
   const tail = trailChange(trail)
   const present = Object.entries({ ...facts, holds: 0 }).filter(([, value]) => value !== undefined)
-  const gone = ['trouble', 'troubleSince', 'failures', ...(seen.backSince === undefined ? ['backSince'] : [])]
+  const gone = [
+    'trouble',
+    'troubleSince',
+    'failures',
+    'alarm',
+    ...(seen.backSince === undefined ? ['backSince'] : []),
+  ]
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
@@ -203,14 +209,20 @@ export async function saveLook(
 export async function saveTrouble(
   table: Table,
   watch: Watch,
-  fault: { trouble: Trouble; since: number; failures: number; due: number | undefined },
+  fault: {
+    trouble: Trouble
+    since: number
+    failures: number
+    due: number | undefined
+    alarm?: string | undefined
+  },
   steps: string[] = [],
 ): Promise<Watch | undefined> {
   const lease = steps.length > 0 ? watch.lease : 0
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
-    `SET #trouble = :trouble, #troubleSince = :since, #failures = :failures, #lease = :lease${fault.due === undefined ? '' : ', #due = :due'}${owing(steps)}`,
+    `SET #trouble = :trouble, #troubleSince = :since, #failures = :failures, #lease = :lease${fault.due === undefined ? '' : ', #due = :due'}${fault.alarm === undefined ? '' : ', #alarm = :alarm'}${owing(steps)}`,
     { ...fault, ...owedValues(steps), lease, start: watch.lookAt },
     '#lookAt = :start',
   )

@@ -1,0 +1,28 @@
+// Decides when a trouble that lasts is told, and as what. Pure: time is an argument.
+import type { Trouble, Watch } from './model.ts'
+import { aheadTries } from './policy.ts'
+
+/** What is told of a trouble that stays. The next look that sees the task takes it back: the state is told again. */
+export type Alarm = 'task.lost_access' | 'task.orphaned' | 'subscription.credentials_expired'
+
+/** How long a task that was seen may be missing before it counts as orphaned: agents restart and move their stores. */
+export const orphanMs = 10 * 60_000
+
+/**
+ * @param failures looks in a row that failed, this one included
+ * @returns what the trouble has come to by now; undefined while it may still pass
+ */
+export function alarmOf(
+  watch: Pick<Watch, 'rev' | 'troubleSince'>,
+  trouble: Trouble,
+  failures: number,
+  now: number,
+): Alarm | undefined {
+  if (trouble === 'credentials_expired') return 'subscription.credentials_expired'
+  if (trouble === 'unauthorized') return failures > 1 ? 'subscription.credentials_expired' : undefined
+  if ((trouble !== 'not_found' && trouble !== 'forbidden') || failures < aheadTries) return undefined
+  // A2A 1.0 section 13.1: "not found" is also the answer to whoever may not see the task.
+  if (watch.rev === 0) return 'task.lost_access'
+  if (now - (watch.troubleSince ?? now) < orphanMs) return undefined
+  return trouble === 'forbidden' ? 'task.lost_access' : 'task.orphaned'
+}
