@@ -61,8 +61,9 @@ export async function accept(
   }
   try {
     const pointer = stored ? { notice: key, timer } : {}
-    await sendLook(queuesFor(relay, sub), group, { v: 1, kind: 'notice', ...body, ...pointer })
-    relay.log({ step: 'notice.queued', ...named })
+    const message = { v: 1, kind: 'notice', ...body, ...pointer } as const
+    await sendLook(queuesFor(relay, sub), group, message)
+    relay.log({ step: 'notice.queued', level: timer ? 'info' : 'debug', ...named })
     return 'accepted'
   } catch (error) {
     relay.log({ step: 'notice.not_queued', level: 'error', ...named, error })

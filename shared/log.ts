@@ -8,8 +8,8 @@ export type Log = (step: Step) => void
 const rank = { debug: 0, info: 1, error: 2 } as const
 
 /**
- * Steps on the way to one that says the same and more: `notice.queued`, `watch.saved`, `wake.recorded`. Log bytes are a
- * push's dearest part after its writes, so that one line each has to do.
+ * Steps on the way to one that says the same and more: `notice.queued`, `watch.saved`, `wake.recorded`. A line costs a
+ * third of a write, so that one has to do.
  */
 const details: ReadonlySet<string> = new Set([
   'notice.stored',

@@ -5,12 +5,14 @@ import { door as look } from '../../functions/look.ts'
 import { door as receive } from '../../functions/receive.ts'
 import { door as tick } from '../../functions/tick.ts'
 import { type Ground, startGround } from './ground.ts'
-import type { GroundOptions } from './parts.ts'
+import type { Doors, GroundOptions } from './parts.ts'
 import { isRecord } from './wire.ts'
 
 export type LocalOptions = GroundOptions & {
   /** Tenants that get an API key at the first start; `demo` unless given. */
   tenants?: string[]
+  /** Doors that stand in for the real ones, such as those that run in a process of their own. */
+  doors?: Doors
 }
 
 export type Local = Omit<Ground, 'secrets' | 'save'> & {
@@ -23,8 +25,15 @@ export type Local = Omit<Ground, 'secrets' | 'save'> & {
  * Starts everything in this process; see {@link GroundOptions} for what can be chosen.
  * @throws Error saying what is in the way
  */
-export async function startLocal({ tenants = ['demo'], ...options }: LocalOptions = {}): Promise<Local> {
-  const { secrets, save, ...ground } = await startGround({ receive, api, look, deliver, tick }, options)
+export async function startLocal({
+  tenants = ['demo'],
+  doors,
+  ...options
+}: LocalOptions = {}): Promise<Local> {
+  const { secrets, save, ...ground } = await startGround(
+    { receive, api, look, deliver, tick, ...doors },
+    options,
+  )
   try {
     for (const tenant of tenants) {
       if (secrets.keys[tenant] !== undefined) continue
