@@ -61,7 +61,7 @@ export const breaks = {
   /** The timer of an ended task goes only with the write that marks it published. */
   timerStays: [
     watches(
-      "const gone = ['trouble',",
+      /const gone = \[\s*'trouble',/,
       `const gone = [...(seen.due === undefined && ${isEnd}(String(seen.state)) ? ['slot', 'due'] : []), 'trouble',`,
     ),
   ],
