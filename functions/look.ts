@@ -1,14 +1,13 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
 import type { Looked } from '../shared/asking.ts'
-import { createKeySets, type KeySets } from '../shared/keysets.ts'
+import { createKeySets } from '../shared/keysets.ts'
 import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
 import { aheadTries, floorMs, isOver, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
+import { refreshKeys } from '../shared/refreshing.ts'
 import { type Relay, within } from '../shared/relay.ts'
-import { getAgent } from '../shared/store/agents.ts'
-import { getCounts } from '../shared/store/health.ts'
 import { watchOf } from '../shared/store/keys.ts'
-import { keyStore, restKeySet } from '../shared/store/keysets.ts'
+import { keyStore } from '../shared/store/keysets.ts'
 import { getNotice, settleNotice } from '../shared/store/notices.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
 import { getWatch, openWatch } from '../shared/store/watches.ts'
@@ -116,23 +115,6 @@ async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handle
   if (watch.again >= relay.now() && !own) return 'done'
   if (looked.kind === 'waits') return later(relay, watch, message, looked.ms)
   return later(relay, watch, { ...message, waited: looked.waited }, looked.afterMs)
-}
-
-/** An agent is taken for silent when none of its pushes was accepted for so long. */
-const silentMs = 24 * 60 * 60 * 1000
-
-/** Fetches an agent's keys before they run out, while it pushes. */
-async function refreshKeys(
-  relay: Relay,
-  keySets: KeySets,
-  of: { tenant: string; agent: string },
-): Promise<Handled> {
-  const agent = await getAgent(relay.table, of.tenant, of.agent)
-  const { jwt } = agent?.verification ?? {}
-  const { lastAccepted = 0 } = await getCounts(relay.table, of.tenant, of.agent)
-  if (jwt === undefined || relay.now() - lastAccepted > silentMs) await restKeySet(relay.table, of)
-  else await keySets.refresh(of, jwt.jwksUrl)
-  return 'done'
 }
 
 /** True when the watch's mark of a trailing look is this message's own. */

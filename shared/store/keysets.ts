@@ -21,6 +21,10 @@ export type StoredKeys = {
   freshUntil?: number
   /** What the owner should be told of the last set that was fetched, good or not. */
   flags?: string[]
+  /** What in it everybody can sign with, since when, and the one of these times that the tenant was told of. */
+  alarm?: string
+  alarmSince?: number
+  alarmTold?: number
 }
 
 /** The good outcome of a fetch. */
@@ -87,45 +91,86 @@ const shortestAheadMs = 5 * 60 * 1000
 const beforeEndMs = 90 * 1000
 
 /** Its timer, by which tick has the set fetched again before a push has to wait for that. */
-function timerOf(table: Table, { tenant, agent }: AgentName, { settledAt, freshUntil }: FetchedKeys) {
+function timerOf(
+  table: Table,
+  of: AgentName,
+  { settledAt, freshUntil }: { settledAt: number; freshUntil: number },
+) {
   if (freshUntil - settledAt < shortestAheadMs) return undefined
-  return {
-    slot: slotOf(agentKeysKey(tenant, agent).pk, table.shards),
-    due: freshUntil - beforeEndMs,
-    holds: 0,
-    group: agentGroup(tenant, agent),
-  }
+  return { ...slotFor(table, of), due: freshUntil - beforeEndMs }
 }
+
+const slotFor = (table: Table, { tenant, agent }: AgentName) => ({
+  slot: slotOf(agentKeysKey(tenant, agent).pk, table.shards),
+  holds: 0,
+  group: agentGroup(tenant, agent),
+})
+
+const timerNames = '#slot, #due, #holds, #group'
+const alarmNames = '#alarm, #alarmSince'
 
 /** Takes the timer off: nobody pushes any more, so the next push may wait for a fetch. */
 export const restKeySet = (table: Table, { tenant, agent }: AgentName) =>
   update<StoredKeys>(
     table,
     agentKeysKey(tenant, agent),
-    'REMOVE #slot, #due, #holds, #group',
+    `REMOVE ${timerNames}`,
     {},
     'attribute_exists(#slot)',
   )
+
+/** What everybody can sign with. Its owner is told, whatever else the set holds. */
+const alarming = new Set(['private_key_published', 'symmetric_key_published'])
+
+/** What the owner must be told of these flags, and since when it is so: the same words again are no news. */
+function alarmIn(leased: StoredKeys, flags: string[], at: number) {
+  const alarm = flags
+    .filter(flag => alarming.has(flag))
+    .sort()
+    .join(' ')
+  if (alarm === '') return undefined
+  return { alarm, alarmSince: (alarm === leased.alarm ? leased.alarmSince : undefined) ?? at }
+}
+
+/** An alarm that nobody told yet is due at once; receive, which may send no wakes, leaves it to tick that way. */
+const owedTimer = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  leased: StoredKeys,
+  alarm: Alarm,
+  at: number,
+) =>
+  alarm === undefined || alarm.alarmSince === leased.alarmTold
+    ? undefined
+    : { ...slotFor(table, { tenant, agent }), due: at }
+
+type Alarm = ReturnType<typeof alarmIn>
+
+const setting = (values: object): string =>
+  `SET ${Object.keys(values)
+    .map(name => `#${name} = :${name}`)
+    .join(', ')}`
 
 /** Records a good fetch, unless a later one has been leased. */
 const saveKeySet = (
   table: Table,
   of: AgentName,
-  { url, leasedAt }: StoredKeys,
+  leased: StoredKeys,
   fetched: FetchedKeys,
 ): Promise<Written<StoredKeys>> => {
-  const timer = timerOf(table, of, fetched)
-  const saved = { ...fetched, ...timer, failures: 0, ttl: ttlOf(fetched.settledAt) }
+  const { flags, settledAt } = fetched
+  const alarm = alarmIn(leased, flags, settledAt)
+  const timer = owedTimer(table, of, leased, alarm, settledAt) ?? timerOf(table, of, fetched)
+  const saved = { ...fetched, ...timer, ...alarm, failures: 0, ttl: ttlOf(settledAt) }
   return update<StoredKeys>(
     table,
     agentKeysKey(of.tenant, of.agent),
     [
-      `SET ${Object.keys(saved)
-        .map(name => `#${name} = :${name}`)
-        .join(', ')}`,
-      `REMOVE #fault${timer === undefined ? ', #slot, #due, #holds, #group' : ''}`,
-    ].join(' '),
-    { ...saved, url, leasedAt },
+      `${setting(saved)} REMOVE #fault`,
+      ...(timer === undefined ? [timerNames] : []),
+      ...(alarm === undefined ? [alarmNames] : []),
+    ].join(', '),
+    { ...saved, url: leased.url, leasedAt: leased.leasedAt },
     '#url = :url AND #leasedAt = :leasedAt',
   )
 }
@@ -133,19 +178,46 @@ const saveKeySet = (
 /** Records a failed fetch, unless a later one has been leased; the last good set stays, with what was told of it. */
 const saveKeyFault = (
   table: Table,
-  { tenant, agent }: AgentName,
-  { url, leasedAt }: StoredKeys,
+  of: AgentName,
+  leased: StoredKeys,
   failed: FailedFetch,
-): Promise<Written<StoredKeys>> =>
-  update<StoredKeys>(
+): Promise<Written<StoredKeys>> => {
+  const { flags, settledAt } = failed
+  const alarm = alarmIn(leased, flags ?? [], settledAt)
+  const saved = { ...failed, ...owedTimer(table, of, leased, alarm, settledAt), ...alarm }
+  // Of a host that gave no set nothing new is known.
+  const mended = flags !== undefined && alarm === undefined
+  return update<StoredKeys>(
     table,
-    agentKeysKey(tenant, agent),
-    `SET ${Object.keys(failed)
-      .map(name => `#${name} = :${name}`)
-      .join(', ')}`,
-    { ...failed, url, leasedAt },
+    agentKeysKey(of.tenant, of.agent),
+    `${setting(saved)}${mended ? ` REMOVE ${alarmNames}` : ''}`,
+    { ...saved, url: leased.url, leasedAt: leased.leasedAt },
     '#url = :url AND #leasedAt = :leasedAt',
   )
+}
+
+/** The alarm of a key set that nobody told yet: since when it is so, and the words. */
+export const owedAlarm = ({ alarm, alarmSince, alarmTold }: StoredKeys) =>
+  alarm === undefined || alarmSince === undefined || alarmSince === alarmTold
+    ? undefined
+    : { flags: alarm, since: alarmSince }
+
+/**
+ * Marks an alarm as told, unless another one rose meanwhile, and gives the timer back to keeping the set fresh. While the
+ * set that is served gave no usable key, the timer stays: the last good one runs out.
+ */
+export function toldAlarm(table: Table, of: AgentName, keys: StoredKeys, since: number) {
+  const { settledAt, freshUntil = 0, failures } = keys
+  const timer = timerOf(table, of, { settledAt, freshUntil })
+  const saved = { alarmTold: since, ...timer }
+  return update<StoredKeys>(
+    table,
+    agentKeysKey(of.tenant, of.agent),
+    `${setting(saved)}${timer === undefined && failures === 0 ? ` REMOVE ${timerNames}` : ''}`,
+    { ...saved, since },
+    '#alarmSince = :since',
+  )
+}
 
 /** The four steps that the memory of key sets needs; tests hand in a store without a table. */
 export type KeyStore = {

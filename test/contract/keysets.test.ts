@@ -1,6 +1,6 @@
 // The key set's item in a real table: one instance gets the fetch, late ones overwrite nothing, a lie of the network is seen through.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type KeyStore, keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
+import { type KeyStore, keyStore, owedAlarm, type StoredKeys, toldAlarm } from '../../shared/store/keysets.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 const url = 'https://agent.example/jwks.json'
@@ -86,4 +86,25 @@ test('a lease whose answer was lost on the way is still ours', async () => {
   await lease(url)
   ground.plan('UpdateItem', 'fail_after')
   expect((await store.lease(of, url, at + 30_000, at + 60_000)).ok).toBe(true)
+})
+
+test('a set that holds nothing but a private key is told once, and its timer stays until a good one is there', async () => {
+  await store.save(of, await lease(url), { ...fetched, freshUntil: at + 60_000 })
+  expect(await store.load(of)).not.toHaveProperty('due')
+  const failed = {
+    fault: 'no_usable_key',
+    failures: 1,
+    flags: ['private_key_published'],
+    nextFetch: at + 40_000,
+  }
+  await store.fail(of, await lease(url, at + 30_000), { ...failed, settledAt: at + 31_000 })
+  const owing = await lease(url, at + 40_000)
+  expect(owing).toMatchObject({ due: at + 31_000 })
+  expect(owedAlarm(owing)).toEqual({ flags: 'private_key_published', since: at + 31_000 })
+  await toldAlarm(ground.table, of, owing, at + 31_000)
+  const told = await lease(url, at + 50_000)
+  expect(owedAlarm(told)).toBeUndefined()
+  expect(told).toHaveProperty('due')
+  await store.save(of, told, { ...fetched, settledAt: at + 51_000, freshUntil: at + 111_000 })
+  expect(await store.load(of)).not.toHaveProperty('due')
 })
