@@ -10,7 +10,7 @@ import { watchOf } from '../shared/store/keys.ts'
 import { keyStore } from '../shared/store/keysets.ts'
 import { getNotice, settleNotice } from '../shared/store/notices.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
-import { getWatch, openWatch } from '../shared/store/watches.ts'
+import { getWatch, openWatch, watchedBy } from '../shared/store/watches.ts'
 import { settleSubscription } from '../shared/sweep.ts'
 import { putOff } from '../shared/timing.ts'
 import { lookAt } from '../shared/watching.ts'
@@ -47,7 +47,7 @@ async function lookForNotice(world: Relay, message: NoticeMessage): Promise<Hand
   const unbound = sub.scope === 'task' && sub.taskId === undefined
   const watch = await watchFor(relay, sub, message.taskId, !unbound)
   if (watch === undefined) return settle(relay, message, 'watch_full')
-  const looked = await lookAt(relay, watch, {
+  const looked = await lookAt(within(relay, { parent: watch.parent }), watch, {
     cause: { at: message.at, state: message.state },
     own: isOwn(watch, message),
     waited: message.waited,
@@ -69,7 +69,7 @@ async function watchFor(
   if (watch !== undefined && (!joins || watch.subs.includes(ref))) return watch
   const now = relay.now()
   const at = { now, due: now + floorMs(0) }
-  return openWatch(relay.table, { tenant, agent, principal, taskId }, at, joins ? ref : undefined)
+  return openWatch(relay.table, watchedBy(sub, taskId), at, joins ? ref : undefined)
 }
 
 async function afterNotice(
@@ -110,7 +110,8 @@ async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handle
   // A delayed look ends when another came between: that one goes on instead.
   if (message.looked !== undefined && message.looked !== watch.looked) return 'done'
   const own = isOwn(watch, message)
-  const looked = await lookAt(relay, watch, { fired: message.fired === true, own, waited: message.waited })
+  const asked = { fired: message.fired === true, own, waited: message.waited }
+  const looked = await lookAt(within(relay, { parent: watch.parent }), watch, asked)
   if ((looked.kind !== 'waits' && looked.kind !== 'busy') || isOver(watch)) return 'done'
   if (watch.again >= relay.now() && !own) return 'done'
   if (looked.kind === 'waits') return later(relay, watch, message, looked.ms)

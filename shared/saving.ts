@@ -6,6 +6,7 @@ import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { record } from './recording.ts'
 import type { Relay } from './relay.ts'
+import { inContext, pointAt } from './store/trees.ts'
 import { publishedWatch, saveLook } from './store/watches.ts'
 import { nextTimer, pollAgain } from './timing.ts'
 
@@ -34,6 +35,14 @@ export async function save(
   const publishes = told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch)
   // A step back is looked at again once it can no longer be a replica's.
   const due = nextTimer(watch, agent, now, change === 'back' ? now : changed, ask.fired === true)
+  const { contextId } = task
+  if (contextId !== undefined && contextId !== watch.contextId)
+    await pointAt(
+      relay.table,
+      { tenant: watch.tenant, listing: inContext(contextId), id: watch.key },
+      watch.key,
+      now,
+    )
   const saved = await saveLook(relay.table, watch, {
     ...(state !== undefined && { state }),
     digest: isNew ? digest : (watch.digest ?? digest),
@@ -43,7 +52,7 @@ export async function save(
     woken: publishes ? watch.woken : rev,
     looked: watch.lookAt,
     lease: publishes ? watch.lease : 0,
-    ...(task.contextId !== undefined && { contextId: task.contextId }),
+    ...(contextId !== undefined && { contextId }),
     ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
     ...(due !== undefined && { due }),

@@ -9,7 +9,7 @@ import { type Relay, within } from './relay.ts'
 import { removeGrant } from './store/grants.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration } from './store/subscriptions.ts'
-import { getWatch, leaveWatch, openWatch, subsLimit } from './store/watches.ts'
+import { getWatch, leaveWatch, openWatch, subsLimit, watchedBy } from './store/watches.ts'
 
 /** The push config of a subscription. With signed pushes no static secret: senders would put it where the JWT belongs. */
 function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
@@ -45,10 +45,9 @@ export function handedOut(
  * @returns false when the task has its full number of subscriptions
  */
 export async function watchTask(relay: Relay, sub: Subscription, taskId: string): Promise<boolean> {
-  const { tenant, agent, principal, ref } = sub
   const now = relay.now()
   const at = { now, due: now + floorMs(0) }
-  return (await openWatch(relay.table, { tenant, agent, principal, taskId }, at, ref)) !== undefined
+  return (await openWatch(relay.table, watchedBy(sub, taskId), at, sub.ref)) !== undefined
 }
 
 /** True when the task can take one subscription more, or has this one already. */

@@ -10,7 +10,7 @@ import type { Relay } from './relay.ts'
 import { getAgent } from './store/agents.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, getSubscription, recordSweep } from './store/subscriptions.ts'
-import { getWatch, openWatch } from './store/watches.ts'
+import { getWatch, openWatch, watchedBy } from './store/watches.ts'
 import { enterAgent, leaveAgent } from './turns.ts'
 
 const minute = 60_000
@@ -105,7 +105,7 @@ async function watchListed(relay: Relay, sub: Subscription, taskId: string, stat
   if (known?.state === state && known.subs.includes(ref)) return false
   const now = relay.now()
   const at = { now, due: now + floorMs(0) }
-  const watch = await openWatch(relay.table, { tenant, agent, principal, taskId }, at, ref)
+  const watch = await openWatch(relay.table, watchedBy(sub, taskId), at, ref)
   if (watch === undefined) return false
   await sendLook(relay.queues, agentGroup(tenant, agent), { v: 1, kind: 'watch', watch: watch.key })
   return true

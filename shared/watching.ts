@@ -22,7 +22,15 @@ import { type Relay, within } from './relay.ts'
 import { save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
 import { bindSubscription } from './store/subscriptions.ts'
-import { dropWatch, endWatch, freeWatch, leaseWatch, leaveWatch, openWatch } from './store/watches.ts'
+import {
+  dropWatch,
+  endWatch,
+  freeWatch,
+  leaseWatch,
+  leaveWatch,
+  openWatch,
+  watchedBy,
+} from './store/watches.ts'
 import { enterAgent, leaveAgent, type Turn } from './turns.ts'
 
 /** Looks at a task unless that is needless now. */
@@ -135,7 +143,12 @@ async function bind(relay: Relay, watch: Watch, sub: Subscription): Promise<Watc
   }
   const now = relay.now()
   relay.log({ step: 'subscription.bound', ...idsOf(watch), subscription: sub.id })
-  const joined = await openWatch(relay.table, watch, { now, due: now + floorMs(0) }, sub.ref)
+  const joined = await openWatch(
+    relay.table,
+    watchedBy(sub, watch.taskId),
+    { now, due: now + floorMs(0) },
+    sub.ref,
+  )
   // The lease stays the one that this look was begun under.
   return joined && { ...joined, lookAt: watch.lookAt, lease: watch.lease }
 }

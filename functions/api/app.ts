@@ -14,12 +14,13 @@ import { subscriptions } from './subscriptions.ts'
 import { targets } from './targets.ts'
 import { tasks } from './tasks.ts'
 import { tenants } from './tenants.ts'
+import { trees } from './trees.ts'
 
 /** The API as a Hono app: for Lambda, for the local ground, for tests. */
 export function createApi(relay: Relay): Hono<Env> {
   const app = new Hono<Env>()
   const v1 = new Hono<Env>().use(authenticate(relay))
-  for (const noun of [tenants, agents, health, subscriptions, targets, operations, tasks])
+  for (const noun of [tenants, agents, health, subscriptions, targets, operations, tasks, trees])
     v1.route('/', noun(relay))
   app.route('/', pages)
   app.route('/v1', v1)

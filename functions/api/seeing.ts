@@ -1,11 +1,13 @@
 // What is shown of a task as last seen: its state, its body, its artifacts by size and hash, and what happened to it.
 import type { Context } from 'hono'
+import { referencedTasks } from '../../shared/a2a/references.ts'
 import { isTerminal } from '../../shared/a2a/task.ts'
 import { invalidField } from '../../shared/errors.ts'
 import type { Snapshot, Transition, Watch } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getSnapshot } from '../../shared/store/snapshots.ts'
 import { getSubscription } from '../../shared/store/subscriptions.ts'
+import { readParent } from '../../shared/store/trees.ts'
 import { merge } from '../../shared/timeline.ts'
 import { endsUnfinished } from '../../shared/works.ts'
 import { type Env, tenantOf } from './auth.ts'
@@ -37,6 +39,8 @@ export async function shownTask(relay: Relay, watch: Watch, exposed: boolean) {
   const body = bodyOf(snapshot, withheld)
   return {
     ...{ agent, taskId, principal, contextId },
+    parentTask: readParent(watch.parent ?? ''),
+    referenceTaskIds: referencedTasks(body),
     state: state ?? null,
     terminal: isTerminal(state),
     incomplete,

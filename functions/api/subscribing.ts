@@ -53,6 +53,8 @@ export const SubscriptionRequest = z.strictObject({
     .default([]),
   agentTenant: Id.optional(),
   credentials: CredentialsRequest.optional(),
+  /** The task that this one was delegated from. */
+  parentTask: z.strictObject({ agent: Id, taskId: TaskId }).optional(),
   traceparent: Traceparent.optional(),
   partialWork: z.enum(['expose', 'withhold']).optional(),
   ttlSeconds: z
@@ -124,6 +126,8 @@ const full = (): RouseError =>
 function check(asked: SubscriptionRequest): void {
   if (asked.scope === 'agent' && asked.taskId !== undefined)
     throw invalidField('/taskId', 'A subscription to a whole agent has no task')
+  if (asked.scope === 'agent' && asked.parentTask !== undefined)
+    throw invalidField('/parentTask', 'The tasks of a whole agent have no one parent')
   if (asked.client === undefined && asked.targets.length === 0)
     throw invalidField('/targets', 'Expected a target, or a client whose inbox is kept')
 }
@@ -190,6 +194,7 @@ async function save(
     generation: 1,
     status: 'active',
     registration: { status: 'handed_out' },
+    ...(asked.parentTask !== undefined && { parentTask: asked.parentTask }),
     ...(asked.partialWork !== undefined && { partialWork: asked.partialWork }),
     traceparent: readTraceparent(asked.traceparent) ?? beginTrace(relay.random(24)),
     asked: fingerprint(asked),
@@ -269,6 +274,7 @@ export const shown = (relay: Relay, sub: Subscription) => ({
   agent: sub.agent,
   scope: sub.scope,
   taskId: sub.taskId,
+  parentTask: sub.parentTask,
   principal: sub.principal,
   states: sub.states,
   client: sub.client,

@@ -17,15 +17,17 @@ const directoryShards = 4
 export type Listing =
   | { kind: 'agents' | 'subscriptions' | 'targets' | 'keys' }
   | { kind: 'subscriptions'; by: 'client' | 'agent'; of: string }
-  | { kind: 'tasks'; by: 'agent'; of: string; task: string }
+  /** A task's watches by principal; the tasks delegated from one. */
+  | { kind: 'tasks'; by: 'agent' | 'parent'; of: string; task: string }
+  | { kind: 'tasks'; by: 'context'; of: string }
 
 export const directoryKey = (tenant: string, listing: Listing, shard: number): string => {
   if (!('by' in listing)) return `D#${tenant}#${listing.kind}#${shard}`
-  const of = listing.kind === 'tasks' ? idOf(listing.of, listing.task) : listing.of
+  const of = listing.kind === 'tasks' ? idOf(listing.of, 'task' in listing ? listing.task : '') : listing.of
   return `D#${tenant}#${listing.kind}/${listing.by}/${of}#${shard}`
 }
 
-/** One task's watches are few (one a principal), so its listing has one shard only. */
+/** What belongs to one task or one context is not much, so its listing has one shard only. */
 export const shardsOf = (listing: Listing): number => (listing.kind === 'tasks' ? 1 : directoryShards)
 
 export const shardOf = (id: string, shards: number): number => (sha256(id)[0] ?? 0) % shards

@@ -1,15 +1,14 @@
 // Keeps watches: what we know of a task, who is to be told, and the lease that lets one look at a time save.
 import type { TaskState } from '../a2a/task.ts'
-import type { Trouble, Watch } from '../model.ts'
-import { list, point } from './directory.ts'
+import type { Subscription, Trouble, Watch } from '../model.ts'
+import { list } from './directory.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
 import { get, remove, type Table, update } from './table.ts'
 import { type Trail, trailChange } from './tails.ts'
+import { below, pointAt, readParent, writeParent } from './trees.ts'
 
 /** How long a watch is kept after it ended: so long the same end is the same wake. */
 const keptSeconds = 400 * 24 * 60 * 60
-/** A pointer outlives every subscription that may need it. */
-const pointedSeconds = 800 * 24 * 60 * 60
 /** Principal of subscriptions that name none. */
 export const usualPrincipal = 'agent'
 /** Subscriptions on one task as one principal. */
@@ -36,7 +35,23 @@ export async function getWatch(table: Table, watch: string): Promise<Watch | und
   return stored && read(watch, stored)
 }
 
-export type Watched = { tenant: string; agent: string; principal: string; taskId: string }
+export type Watched = {
+  tenant: string
+  agent: string
+  principal: string
+  taskId: string
+  /** The task that it was delegated from, as `agent/task`. */
+  parent?: string
+}
+
+/** A task as a subscription sees it. */
+export const watchedBy = (
+  { tenant, agent, principal, parentTask }: Subscription,
+  taskId: string,
+): Watched => ({
+  ...{ tenant, agent, principal, taskId },
+  ...(parentTask !== undefined && { parent: writeParent(parentTask) }),
+})
 
 /**
  * Opens a watch, or finds it open, and gives it a timer if it has none. With a `ref` the subscription joins it and
@@ -45,29 +60,32 @@ export type Watched = { tenant: string; agent: string; principal: string; taskId
  */
 export async function openWatch(
   table: Table,
-  { tenant, agent, principal, taskId }: Watched,
+  { tenant, agent, principal, taskId, parent: named }: Watched,
   at: { now: number; due: number },
   ref?: string,
 ): Promise<Watch | undefined> {
   const watch = watchOf(tenant, agent, principal, taskId)
   const key = watchKey(watch)
+  // Only a subscription that joins says where the task stands: one that was pushed to may not be bound to it.
+  const parent = ref === undefined ? undefined : named
   const once = ['tenant', 'agent', 'principal', 'taskId', 'group', 'created', 'changed', 'slot', 'due']
   const zeros = ['rev', 'woken', 'looked', 'lookAt', 'lease', 'again', 'holds']
   const set = [
     ...once.map(name => `#${name} = if_not_exists(#${name}, :${name})`),
     ...zeros.map(name => `#${name} = if_not_exists(#${name}, :zero)`),
     '#ring = if_not_exists(#ring, :none)',
+    ...(parent === undefined ? [] : ['#parent = if_not_exists(#parent, :parent)']),
   ].join(', ')
   // The watch of the usual principal is found by its name; others are listed, so that a task's are known.
   if (ref !== undefined && principal !== usualPrincipal)
-    await point(
+    await pointAt(
       table,
-      tenant,
-      { kind: 'tasks', by: 'agent', of: agent, task: taskId },
-      principal,
+      { tenant, listing: { kind: 'tasks', by: 'agent', of: agent, task: taskId }, id: principal },
       watch,
-      Math.ceil(at.now / 1000) + pointedSeconds,
+      at.now,
     )
+  const above = readParent(parent ?? '')
+  if (above !== undefined) await pointAt(table, { tenant, listing: below(above), id: watch }, watch, at.now)
   const written = await update<Stored>(
     table,
     key,
@@ -84,6 +102,7 @@ export async function openWatch(
       due: at.due,
       zero: 0,
       none: [],
+      ...(parent !== undefined && { parent }),
       ...(ref !== undefined && { ref: new Set([ref]), refText: ref, limit: subsLimit }),
     },
     ref === undefined

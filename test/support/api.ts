@@ -80,6 +80,7 @@ export const routes: readonly Route[] = [
   route('admin', 'PUT', '/v1/operations'),
   route('admin', 'GET', '/v1/operations'),
   route('admin', 'DELETE', '/v1/operations'),
+  route('read', 'GET', '/v1/tasks'),
   route('read', 'GET', '/v1/tasks/:agent/:taskId'),
   route('read', 'GET', '/v1/inbox'),
   route('read', 'GET', '/v1/wakes'),

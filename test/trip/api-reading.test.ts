@@ -39,6 +39,7 @@ describe('a task', () => {
     expect((await get(`/v1/tasks/demo/${taskId}`)).body).toEqual({
       ...{ agent: 'demo', taskId, principal: 'agent', contextId: expect.any(String) },
       ...{ state: 'input-required', terminal: false, rev: 1, taskRev: 1, stale: false, tooLarge: false },
+      referenceTaskIds: [],
       ...{ incomplete: false, withheld: false, artifacts: { listed: [], count: 0, bytes: 0 } },
       timeline: { steps: [expect.objectContaining({ source: 'look', to: 'input-required', rev: 1 })] },
       ...{ changedAt: expect.any(Number), lookedAt: expect.any(Number), ageSeconds: expect.any(Number) },

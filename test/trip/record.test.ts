@@ -234,3 +234,45 @@ describe('work that was never finished', () => {
     )
   })
 })
+
+describe('chained delegation reads as a tree', () => {
+  type Node = { agent: string; taskId: string; parentTask?: unknown; contextId?: string; state: string }
+  const list = (query: string) => trip.call<{ tasks: Node[]; next?: string }>('GET', `/v1/tasks?${query}`)
+
+  test('the tasks delegated from one are listed under it, page by page, and name it', async () => {
+    const parentTask = { agent: 'elsewhere', taskId: 'plan/7' }
+    const [one, two] = [
+      await begin(status('working'), { parentTask }),
+      await begin(status('working'), { parentTask }),
+    ]
+    await begin(status('working'), { parentTask: { agent: 'elsewhere', taskId: 'plan' } })
+    const first = await list('parent=elsewhere/plan/7&limit=1')
+    const second = await list(`parent=elsewhere/plan/7&limit=1&after=${first.next}`)
+    const found = [...first.tasks, ...second.tasks]
+    expect(found.map(({ taskId }) => taskId).sort()).toEqual([one.taskId, two.taskId].sort())
+    for (const task of found) expect(task).toMatchObject({ agent: 'scripted', state: 'working', parentTask })
+    expect(await trip.task('scripted', one.taskId)).toMatchObject({ parentTask })
+    const lines = trip.steps.filter(({ task, step }) => task === one.taskId && step === 'task.looked')
+    expect(lines).toMatchObject([{ parent: 'elsewhere/plan/7' }])
+  })
+
+  test('a task bound by its first push stands under its parent too', async () => {
+    const parentTask = { agent: 'elsewhere', taskId: 'unbound' }
+    const unbound = await trip.subscribe('scripted', { parentTask })
+    agent.put('late-child', status('working'))
+    await push(unbound.hook, statusPush('late-child', 'working'))
+    await trip.pass(2000)
+    expect((await list('parent=elsewhere/unbound')).tasks).toMatchObject([{ taskId: 'late-child' }])
+  })
+
+  test('the tasks of a context are listed, and those that messages refer to are told', async () => {
+    const contextId = 'talk-1'
+    const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [], referenceTaskIds: ['a', 'b', 'a'] }
+    const one = await begin({ ...status('working'), contextId })
+    const two = await begin({ contextId, status: { state: 'TASK_STATE_COMPLETED', message } })
+    const { tasks } = await list(`context=${contextId}`)
+    expect(tasks.map(({ taskId }) => taskId).sort()).toEqual([one.taskId, two.taskId].sort())
+    expect(await trip.task('scripted', two.taskId)).toMatchObject({ contextId, referenceTaskIds: ['a', 'b'] })
+    expect(await list('context=another')).toEqual({ tasks: [] })
+  })
+})
