@@ -10,10 +10,11 @@ import { type Counts, getCounts } from '../../shared/store/health.ts'
 import { keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
 import { limitOf } from '../../shared/turns.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { pathId } from './input.ts'
+import { onlyQuery, pathId } from './input.ts'
 
 export function health(relay: Relay): Hono<Env> {
   return new Hono<Env>().get('/agents/:agent/health', async c => {
+    onlyQuery(c)
     const tenant = tenantOf(c.get('caller'), 'read')
     const name = pathId(c, 'agent')
     const agent = await getAgent(relay.table, tenant, name)

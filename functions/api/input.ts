@@ -7,11 +7,10 @@ import { type Counted, tenantLimits } from '../../shared/limits.ts'
 
 const bodyLimit = 256 * 1024
 export const idPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/
+const idSays = 'Expected 1 to 64 of letters, digits and . _ ~ -, beginning with a letter or digit'
 
 /** Ids that callers choose: 1 to 64 of letters, digits and `._~-`, beginning with a letter or digit. */
-export const Id = z
-  .string()
-  .regex(idPattern, 'Expected 1 to 64 of letters, digits and . _ ~ -, beginning with a letter or digit')
+export const Id = z.string().regex(idPattern, idSays)
 
 /** Text that can be stored and shown as it is: no control characters, no half of a surrogate pair. */
 export const Text = z.string().regex(/^[^\p{Cc}\p{Cs}]*$/u, 'Expected no control characters')
@@ -50,8 +49,17 @@ function fieldsOf(issue: z.core.$ZodIssue, at: string): FieldError[] {
   const pointer = at + issue.path.map(part => `/${escapePointer(String(part))}`).join('')
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map(key => ({ pointer: `${pointer}/${escapePointer(key)}`, detail: 'Unknown field' }))
+  if (issue.code === 'invalid_union') {
+    // What is wrong is told of the one form whose kind of value was given.
+    const meant = issue.errors.find(issues => !issues.some(isOtherKind))
+    if (meant !== undefined) return meant.flatMap(one => fieldsOf(one, pointer))
+  }
   return [{ pointer, detail: issue.message }]
 }
+
+/** True when the value as a whole is of another type than was expected. */
+const isOtherKind = ({ code, path }: z.core.$ZodIssue): boolean =>
+  code === 'invalid_type' && path.length === 0
 
 /** RFC 6901 section 3; cut, because a field's name may be as long as the body. */
 const escapePointer = (part: string): string => part.slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')
@@ -72,7 +80,7 @@ export function pathId(c: Context, name: string): string {
 /** An id from the path of something that is about to be made. */
 export function newPathId(c: Context, name: string): string {
   const id = c.req.param(name) ?? ''
-  if (!idPattern.test(id)) throw invalidField(`/${name}`, 'Expected 1 to 64 of letters, digits and . _ ~ -')
+  if (!idPattern.test(id)) throw invalidField(`/${name}`, idSays)
   return id
 }
 
