@@ -112,10 +112,11 @@ const bodyIn = (event: unknown): Uint8Array =>
 
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 
-/** The task of a job is named by the body, and is one that the hook is for. */
-function isAsked({ body: message }: Called, { hook, event }: Input): boolean {
+/** The task of a job is named by the body, or by what was signed, and is one that the hook is for. */
+function isAsked({ body: message }: Called, { hook, signed, event }: Input): boolean {
   const { taskId } = JSON.parse(String(message.MessageBody))
   if (hook.taskId !== undefined && taskId !== hook.taskId) return false
+  if (hook.signed && signed?.claims.taskId === taskId) return true
   return stringsIn(JSON.parse(textOf(bodyIn(event)))).includes(taskId)
 }
 
