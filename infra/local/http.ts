@@ -48,6 +48,8 @@ export async function openUrl(options: UrlOptions): Promise<FunctionUrl> {
     port,
     stop: () =>
       new Promise(resolve => {
+        // Who was answered last must not keep the server up by asking no more.
+        server.keepAliveTimeout = 1
         server.close(() => resolve())
         server.closeIdleConnections()
       }),
