@@ -113,7 +113,9 @@ async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handle
   const asked = { fired: message.fired === true, own, waited: message.waited }
   const looked = await lookAt(within(relay, { parent: watch.parent }), watch, asked)
   if ((looked.kind !== 'waits' && looked.kind !== 'busy') || isOver(watch)) return 'done'
-  if (watch.again >= relay.now() && !own) return 'done'
+  const now = relay.now()
+  // A trailing look to come will do; one under way may have read its audience before this message was sent.
+  if (watch.again >= now && watch.lease < now && !own) return 'done'
   if (looked.kind === 'waits') return later(relay, watch, message, looked.ms)
   return later(relay, watch, { ...message, waited: looked.waited }, looked.afterMs)
 }
