@@ -36,6 +36,16 @@ const api = (run: (relay: Relay) => Promise<unknown>): Doors => ({
   },
 })
 
+/** A ground on what another left, and the watches that its queue brings to look. */
+async function startAgain(dir: string) {
+  const seen: string[] = []
+  const look = () => async (event: Parameters<typeof watches>[0]) => {
+    seen.push(...watches(event))
+    return done
+  }
+  return { ground: await start({ look }, { dir }), seen }
+}
+
 test('a data folder has one holder: the second is told which folder and which process', async () => {
   const dir = makeFolder()
   const first = await start({}, { dir })
@@ -80,16 +90,7 @@ test('a restart keeps secrets, items, messages and the time, and the secrets are
   await fetch(first.apiOrigin)
   const { secrets, now } = first
   await first.stop()
-  const seen: string[] = []
-  const second = await start(
-    {
-      look: () => async event => {
-        seen.push(...watches(event))
-        return done
-      },
-    },
-    { dir },
-  )
+  const { ground: second, seen } = await startAgain(dir)
   expect(second.secrets).toEqual(secrets)
   expect(statSync(join(dir, 'secrets.json')).mode & 0o777).toBe(0o600)
   expect(second.now()).toBeGreaterThanOrEqual(now() - 1000)
@@ -199,16 +200,7 @@ test('a ground that was killed is not heard again, and what it was at comes back
   await fetch(first.apiOrigin)
   await entered.promise
   await first.kill()
-  const seen: string[] = []
-  const second = await start(
-    {
-      look: () => async event => {
-        seen.push(...watches(event))
-        return done
-      },
-    },
-    { dir },
-  )
+  const { ground: second, seen } = await startAgain(dir)
   open.resolve()
   await left.promise
   expect(lines.map(line => JSON.parse(line).step)).toEqual(['entered'])
