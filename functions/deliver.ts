@@ -11,7 +11,7 @@ import { type Relay, within } from '../shared/relay.ts'
 import { resumeTarget } from '../shared/resuming.ts'
 import { sendWake } from '../shared/sending.ts'
 import { targetGroup } from '../shared/store/keys.ts'
-import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
+import { getSubscription, isHeard } from '../shared/store/subscriptions.ts'
 import { getTarget } from '../shared/store/targets.ts'
 import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
 import { getWatch } from '../shared/store/watches.ts'
@@ -112,7 +112,7 @@ function needlessness(
   wake: Wake,
   now: number,
 ): 'dropped' | 'superseded' | undefined {
-  if (wake.sub !== undefined && !isLive(sub, now)) return 'dropped'
+  if (wake.sub !== undefined && !isHeard(sub, now)) return 'dropped'
   return watch && sub && isSuperseded(watch, sub, wake) ? 'superseded' : undefined
 }
 

@@ -2,6 +2,7 @@
 import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, alarmOf } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
+import { timesOf } from './budgets.ts'
 import { ownerOf } from './calling.ts'
 import type { Agent, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
@@ -11,7 +12,7 @@ import type { Relay } from './relay.ts'
 import { tell } from './saving.ts'
 import { writeStep } from './steps.ts'
 import { dropWatch, leaveWatch, saveTrouble } from './store/watches.ts'
-import { nextTimer, putOff } from './timing.ts'
+import { nextTimer, putOff, sooner } from './timing.ts'
 
 /** Faults that asking again soon does not mend. */
 const lastingTroubles: ReadonlySet<Trouble> = new Set([
@@ -55,19 +56,24 @@ export async function inTrouble(
   }
   const alarm = alarmOf(watch, trouble, failures, now)
   const { name, steps } = await raise(relay, watch, agent, audience, alarm)
-  const saved = await saveTrouble(
-    relay.table,
-    watch,
-    {
-      trouble,
-      since: watch.troubleSince ?? now,
-      failures,
-      due: nextDue(watch, agent, now, lasting && alarm === undefined, ask.fired === true),
-      alarm: name,
-    },
-    steps,
-  )
-  if (saved !== undefined && steps.length > 0) await tell(relay, saved, audience)
+  const times = timesOf(watch, audience.live, now)
+  const fault = {
+    trouble,
+    troubleSince: watch.troubleSince ?? now,
+    failures,
+    due: nextDue(
+      watch,
+      agent,
+      { now, deadline: times.next },
+      lasting && alarm === undefined,
+      ask.fired === true,
+    ),
+    alarm: name,
+    ...times.saves,
+  }
+  const owed = [...steps, ...times.steps]
+  const saved = await saveTrouble(relay.table, watch, fault, owed)
+  if (saved !== undefined && owed.length > 0) await tell(relay, saved, audience)
   // One chain of repeats, whatever the number of pushes; past the longest delay the timer alone goes on.
   if (
     (watch.again <= now || ask.own === true) &&
@@ -78,17 +84,17 @@ export async function inTrouble(
   return { kind: 'trouble', trouble, lasting, watched: ask.unbound === undefined, afterMs }
 }
 
-/** A trouble that may still pass is looked at again within five minutes; after that the timer goes on as ever. */
+/** A trouble that may still pass is looked at again within five minutes; after that the timer goes on as ever. No budget ends unseen. */
 function nextDue(
   watch: Watch,
   agent: Agent,
-  now: number,
+  at: { now: number; deadline: number | undefined },
   passing: boolean,
   fired: boolean,
 ): number | undefined {
-  const soon = now + 5 * 60_000
-  if (passing && (fired || (watch.due ?? 0) > soon)) return soon
-  return fired ? nextTimer(watch, agent, now, watch.changed, true) : undefined
+  const soon = Math.min(at.now + 5 * 60_000, at.deadline ?? Number.POSITIVE_INFINITY)
+  if (passing) return fired ? soon : sooner(watch, soon)
+  return fired ? nextTimer(watch, agent, { ...at, changed: watch.changed }, true) : sooner(watch, at.deadline)
 }
 
 /**

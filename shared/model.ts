@@ -128,6 +128,12 @@ export type Subscription = {
   parentTask?: ParentTask
   /** Whether the content of work that was never finished may be read. */
   partialWork?: 'expose' | 'withhold'
+  /** Time budgets of a task, in seconds: without a change, waiting for somebody (24 h unless given), and in all. */
+  hopTimeoutSeconds?: number
+  pauseTimeoutSeconds?: number
+  endToEndSeconds?: number
+  /** What happens when one is used up; it is told in any case. */
+  onOverdue?: 'tell' | 'cancel'
   /** Fingerprint of the request that made it: the same request again is a repeat, another one a conflict. */
   asked: string
   createdAt: number
@@ -213,7 +219,14 @@ export type Watch = {
   snap?: number
   /** Since when looks have been answering a digest of the ring. */
   backSince?: number
+  /** Until when budgets that ran out were told (see budgets.ts). */
+  overdueAt?: number
+  /** The task is to be canceled at the agent by the next look. */
+  cancel?: Cancel
 }
+
+/** Who had a task canceled, why and when. */
+export type Cancel = { by: 'policy' | 'client'; why: string; at: number }
 
 /** An artifact by its size and SHA-256 (hex), both of its canonical JSON (RFC 8785) in UTF-8. */
 export type Work = { id?: string; name?: string; bytes: number; sha256: string }

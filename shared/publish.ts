@@ -7,7 +7,7 @@ import { type Relay, within } from './relay.ts'
 import { readStep } from './steps.ts'
 import { appendEntry } from './store/inbox.ts'
 import { targetGroup } from './store/keys.ts'
-import { getSubscription, isLive } from './store/subscriptions.ts'
+import { endsNow, getSubscription, isLive } from './store/subscriptions.ts'
 
 /** Whom a watch concerns: those with a live subscription, and the refs of those whose subscription is over. */
 export type Audience = { live: Subscription[]; gone: string[] }
@@ -26,7 +26,9 @@ type News = {
 /** Reads who is subscribed. */
 export async function audienceOf(relay: Relay, watch: Watch): Promise<Audience> {
   const found = await Promise.all(watch.subs.map(ref => getSubscription(relay.table, ref)))
-  const live = found.filter(sub => isLive(sub, relay.now()))
+  // One that ran out since the last look is told what this one finds, and that it has ended.
+  const now = relay.now()
+  const live = found.filter(sub => sub !== undefined).filter(sub => isLive(sub, now) || endsNow(sub, now))
   const alive = new Set(live.map(sub => sub.ref))
   return { live, gone: watch.subs.filter(ref => !alive.has(ref)) }
 }

@@ -1,14 +1,17 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
 import { isTerminal, type Task } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
+import { timesOf } from './budgets.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { record } from './recording.ts'
 import type { Relay } from './relay.ts'
+import { readStep } from './steps.ts'
+import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
-import { publishedWatch, saveLook } from './store/watches.ts'
-import { nextTimer, pollAgain } from './timing.ts'
+import { leaveWatch, publishedWatch, saveLook } from './store/watches.ts'
+import { cancelSoon, nextTimer, pollAgain } from './timing.ts'
 
 /** Saves an answer; what somebody is to hear of is told in the same go. */
 export async function save(
@@ -32,9 +35,16 @@ export async function save(
   const pushed = ask.cause !== undefined
   const recorded = isNew && (await record(relay, watch, audience, { task, bytes, rev, now, pushed }))
   const changed = isNew ? now : watch.changed
-  const publishes = told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch)
+  const { steps, saves, next } = timesOf(
+    { ...watch, rev, changed, ...(state !== undefined && { state }) },
+    audience.live,
+    now,
+  )
+  const publishes =
+    told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch) || steps.length > 0
   // A step back is looked at again once it can no longer be a replica's.
-  const due = nextTimer(watch, agent, now, change === 'back' ? now : changed, ask.fired === true)
+  const at = { now, changed: change === 'back' ? now : changed, deadline: next }
+  const due = nextTimer(watch, agent, at, ask.fired === true)
   const { contextId } = task
   if (contextId !== undefined && contextId !== watch.contextId)
     await pointAt(
@@ -43,7 +53,7 @@ export async function save(
       watch.key,
       now,
     )
-  const saved = await saveLook(relay.table, watch, {
+  const seen = {
     ...(state !== undefined && { state }),
     digest: isNew ? digest : (watch.digest ?? digest),
     ring,
@@ -57,11 +67,14 @@ export async function save(
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
     ...(due !== undefined && { due }),
     ...recorded,
-  })
+    ...saves,
+  }
+  const saved = await saveLook(relay.table, watch, seen, steps)
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
   if (publishes) await tell(relay, saved, audience)
+  if (saved.cancel !== undefined && !isTerminal(saved.state)) await cancelSoon(relay, saved)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
@@ -74,6 +87,7 @@ export async function save(
  */
 export async function tell(relay: Relay, watch: Watch, audience: Audience): Promise<void> {
   await publish(relay, watch, audience)
+  await endExpired(relay, watch)
   const heard = new Set(audience.live.map(({ ref }) => ref))
   await publishedWatch(relay.table, watch, {
     told: watch.fresh.filter(ref => heard.has(ref)),
@@ -81,4 +95,15 @@ export async function tell(relay: Relay, watch: Watch, audience: Audience): Prom
     over: isTerminal(watch.state),
     now: relay.now(),
   })
+}
+
+/** Whoever was told that the subscription ran out is off the task: that was the last look for it. */
+async function endExpired(relay: Relay, watch: Watch): Promise<void> {
+  const now = relay.now()
+  for (const { type, sub } of watch.owed.map(readStep)) {
+    if (type !== 'subscription.expired' || sub === undefined) continue
+    await endSubscription(relay.table, sub, 'expired', now)
+    await leaveWatch(relay.table, watch.key, sub, now)
+    relay.log({ step: 'subscription.expired', ...idsOf(watch), sub })
+  }
 }

@@ -4,6 +4,7 @@ import type { Watch } from './model.ts'
 
 /** Steps of a task, by the type of their event. */
 export type StepType =
+  /** A time budget ran out: `budget`, `seconds`, `action` if the task is canceled for it. */
   | 'task.overdue'
   | 'task.disputed'
   | 'task.orphaned'

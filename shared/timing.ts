@@ -1,26 +1,32 @@
 // When a watched task is looked at next: by its timer, by the queue's own delay, or by a message that was put off. Asks no agent.
 import type { NoticeMessage, WatchMessage } from './messages.ts'
 import type { Agent, Watch } from './model.ts'
-import { floorMs, pollMs } from './policy.ts'
+import { floorMs, pollMs, windowMs } from './policy.ts'
 import { longestDelayMs, sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { agentGroup } from './store/keys.ts'
 import { markAgain } from './store/watches.ts'
 
-/** The timer moves earlier at once, later only when it fired; undefined leaves it. */
+/**
+ * The timer moves earlier at once, later only when it fired; undefined leaves it.
+ * @param at the time of the look, since when the task is silent, and when a budget ends
+ */
 export function nextTimer(
   watch: Watch,
   agent: Agent,
-  now: number,
-  changed: number,
+  at: { now: number; changed: number; deadline: number | undefined },
   fired: boolean,
 ): number | undefined {
-  const silence = now - changed
+  const silence = at.now - at.changed
   const after =
     agent.road === 'poll' ? 2 * pollMs(silence) + 5 * 60_000 : floorMs(silence, agent.floorSeconds)
-  const next = now + after
-  return fired || (watch.due !== undefined && next < watch.due) ? next : undefined
+  const next = Math.min(at.now + after, at.deadline ?? Number.POSITIVE_INFINITY)
+  return fired ? next : sooner(watch, next)
 }
+
+/** A time that is before the timer's own, else undefined. */
+export const sooner = (watch: Watch, at: number | undefined): number | undefined =>
+  watch.due !== undefined && at !== undefined && at < watch.due ? at : undefined
 
 /** The poll road rides on the queue's own delay; the timer is only its backstop. */
 export const pollAgain = (relay: Relay, watch: Watch, silence: number): Promise<void> =>
@@ -30,6 +36,10 @@ export const pollAgain = (relay: Relay, watch: Watch, silence: number): Promise<
     { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked },
     pollMs(silence),
   )
+
+/** A task that is to be canceled is so by the next look, as soon as there may be one. */
+export const cancelSoon = (relay: Relay, watch: Watch): Promise<void> =>
+  putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key }, windowMs)
 
 /** Queues a message for later, then marks that a look will come: the other way round a crash would lose it. */
 export async function putOff(

@@ -3,6 +3,7 @@ import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { callAs } from './calling.ts'
+import { cancelAt } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import {
@@ -117,8 +118,11 @@ async function lookOutside(
   ask: Ask,
   { agent, turn }: Called,
 ): Promise<Looked> {
+  const { cancel } = watch
   const answer = await callAs(relay, agent, audience.live, endpoint =>
-    getTask(relay.net, endpoint, watch.taskId, relay.now()),
+    cancel === undefined
+      ? getTask(relay.net, endpoint, watch.taskId, relay.now())
+      : cancelAt(relay, endpoint, watch, cancel),
   )
   await leaveAgent(relay, agent, turn, answer)
   if (!answer.ok && answer.busy === true) {

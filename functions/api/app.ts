@@ -6,6 +6,7 @@ import { type HttpHandler, type HttpResult, onLambda } from '../lambda.ts'
 import { type HttpRequest, readRequest } from '../request.ts'
 import { agents } from './agents.ts'
 import { authenticate, type Env } from './auth.ts'
+import { cancel } from './cancel.ts'
 import { health } from './health.ts'
 import { operations } from './operations.ts'
 import { pages } from './pages.ts'
@@ -20,7 +21,7 @@ import { trees } from './trees.ts'
 export function createApi(relay: Relay): Hono<Env> {
   const app = new Hono<Env>()
   const v1 = new Hono<Env>().use(authenticate(relay))
-  for (const noun of [tenants, agents, health, subscriptions, targets, operations, tasks, trees])
+  for (const noun of [tenants, agents, health, subscriptions, targets, operations, tasks, cancel, trees])
     v1.route('/', noun(relay))
   app.route('/', pages)
   app.route('/v1', v1)

@@ -1,6 +1,7 @@
 // What subscribing asks for, and its steps: nothing is stored before everything was judged, and a repeat finishes what a crash left.
 import * as z from 'zod'
 import { taskStates } from '../../shared/a2a/task.ts'
+import { pauseSeconds } from '../../shared/budgets.ts'
 import { sealCredentials } from '../../shared/calling.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
 import { canonical, idOf } from '../../shared/hash.ts'
@@ -30,6 +31,13 @@ import { allowedUrl, dropTarget, isInline, saveTarget, shownTarget, TargetReques
 
 const day = 24 * 60 * 60
 
+/** A time budget: a minute, which is how often timers are looked after, to a year. */
+const Seconds = z
+  .number()
+  .int()
+  .min(60)
+  .max(365 * day)
+
 const Traceparent = z
   .string()
   .refine(
@@ -57,6 +65,10 @@ export const SubscriptionRequest = z.strictObject({
   parentTask: z.strictObject({ agent: Id, taskId: TaskId }).optional(),
   traceparent: Traceparent.optional(),
   partialWork: z.enum(['expose', 'withhold']).optional(),
+  hopTimeoutSeconds: Seconds.optional(),
+  pauseTimeoutSeconds: Seconds.optional(),
+  endToEndSeconds: Seconds.optional(),
+  onOverdue: z.enum(['tell', 'cancel']).optional(),
   ttlSeconds: z
     .number()
     .int()
@@ -208,6 +220,7 @@ async function save(
       credentials: await sealCredentials(relay, { subscription: { ref } }, own.credentials),
       credentialsAt: now,
     }),
+    ...budgetsOf(asked),
     ...(scope === 'agent' && { sweepAt: now + sweepMs }),
     ...(scope === 'task' && taskId === undefined && { bindBy: now + bindMs }),
   }
@@ -220,6 +233,17 @@ async function save(
     return save(relay, tenant, id, asked)
   }
   return sameAs(asked, stands)
+}
+
+/** The time budgets that are asked for. */
+const budgetsOf = (asked: SubscriptionRequest) => {
+  const { hopTimeoutSeconds, pauseTimeoutSeconds, endToEndSeconds, onOverdue } = asked
+  return {
+    ...(hopTimeoutSeconds !== undefined && { hopTimeoutSeconds }),
+    ...(pauseTimeoutSeconds !== undefined && { pauseTimeoutSeconds }),
+    ...(endToEndSeconds !== undefined && { endToEndSeconds }),
+    ...(onOverdue !== undefined && { onOverdue }),
+  }
 }
 
 /** The subscription that stands, if it is what is asked for. */
@@ -287,6 +311,10 @@ export const shown = (relay: Relay, sub: Subscription) => ({
   traceparent: sub.traceparent,
   generation: sub.generation,
   previousUntil: (sub.previousUntil ?? 0) > relay.now() ? sub.previousUntil : undefined,
+  hopTimeoutSeconds: sub.hopTimeoutSeconds,
+  pauseTimeoutSeconds: sub.pauseTimeoutSeconds ?? pauseSeconds,
+  endToEndSeconds: sub.endToEndSeconds,
+  onOverdue: sub.onOverdue ?? 'tell',
   createdAt: sub.createdAt,
   expiresAt: sub.expiresAt,
   bindBy: sub.bindBy,

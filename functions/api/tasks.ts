@@ -56,7 +56,7 @@ export function tasks(relay: Relay): Hono<Env> {
 }
 
 /** The watch that is meant, of those of all principals. */
-function onlyOne(watches: Watch[], principal: string | undefined): Watch {
+export function onlyOne(watches: Watch[], principal: string | undefined): Watch {
   const meant = principal === undefined ? watches : watches.filter(watch => watch.principal === principal)
   const [watch, other] = meant
   if (watch === undefined) throw new RouseError('not_found')

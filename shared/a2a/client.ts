@@ -28,6 +28,25 @@ export async function getTask(net: Net, endpoint: Endpoint, taskId: string, now:
   // Agents that refuse the 0 give all of the history, which is better than no task.
   if (!answer.ok && answer.code === codes.invalidParams && endpoint.version === '1.0')
     answer = await ask(false)
+  return taskOf(answer, taskId)
+}
+
+/**
+ * Asks to cancel a task (A2A 1.0 section 3.1.5; v0.3 `tasks/cancel`).
+ * @param now milliseconds since 1970, for a `Retry-After` that is a date
+ * @returns the task as it is then, which need not be canceled yet
+ */
+export async function cancelTask(net: Net, endpoint: Endpoint, taskId: string, now: number): Promise<Looked> {
+  const operation: Operation = {
+    method: endpoint.version === '1.0' ? 'CancelTask' : 'tasks/cancel',
+    params: { id: taskId },
+    rest: { verb: 'POST', path: ['tasks', taskId], action: 'cancel', body: {} },
+  }
+  return taskOf(await call(net, endpoint, operation, { id: taskId, now }), taskId)
+}
+
+/** The task in an answer, if it is the one that was asked for. */
+function taskOf(answer: Answer, taskId: string): Looked {
   if (!answer.ok) return answer
   const task = readTask(answer.value)
   if (task === undefined) return { ok: false, trouble: 'unreadable', detail: 'The answer holds no task.' }

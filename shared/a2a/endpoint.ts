@@ -28,6 +28,8 @@ export type Operation = {
     verb: 'GET' | 'POST' | 'DELETE'
     /** Path segments below the agent's URL, unencoded and without version or tenant. */
     path: string[]
+    /** Stands behind the path after a colon (A2A 1.0 section 11.3, custom methods). */
+    action?: 'cancel'
     query?: Record<string, string>
     body?: unknown
   }
@@ -56,7 +58,7 @@ export function buildRequest(
     const prefix = endpoint.version === '0.3' ? ['v1'] : agentTenant !== undefined ? [agentTenant] : []
     const path = [...prefix, ...rest.path]
     if (path.some(segment => segment === '.' || segment === '..')) return undefined
-    url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}`
+    url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}${rest.action === undefined ? '' : `:${rest.action}`}`
     for (const [name, value] of Object.entries(rest.query ?? {})) url.searchParams.set(name, value)
     body = rest.body
   }

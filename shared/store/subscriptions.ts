@@ -10,9 +10,23 @@ const tombstoneSeconds = 30 * daySeconds
 export const getSubscription = (table: Table, ref: string): Promise<Subscription | undefined> =>
   get<Subscription>(table, subscriptionKey(ref))
 
-/** True while wakes may be queued and sent for it. */
+/** True while wakes may be queued for it. */
 export const isLive = (sub: Subscription | undefined, now: number): sub is Subscription =>
   sub !== undefined && sub.status === 'active' && sub.expiresAt > now
+
+/** True when the time of a task's subscription is over and nothing was made of that yet: the last look does. */
+export const endsNow = (sub: Subscription, now: number): boolean =>
+  sub.scope === 'task' && sub.status === 'active' && sub.expiresAt <= now
+
+/**
+ * What was queued in its time outlives a subscription that ran out, but not one that was deleted: it is tried again for
+ * three days, and waits for a target that is paused for five.
+ */
+const lastWordsMs = 6 * daySeconds * 1000
+
+/** True while wakes that are queued may be sent for it. */
+export const isHeard = (sub: Subscription | undefined, now: number): sub is Subscription =>
+  sub !== undefined && sub.status !== 'deleted' && sub.expiresAt + lastWordsMs > now
 
 /** Its timer: until when it may bind, or when it is swept next. */
 const timerOf = (sub: Subscription): number | undefined =>
@@ -96,14 +110,19 @@ export const rotateSubscription = (table: Table, ref: string, replaced: number, 
     '#status = :active AND #generation = :replaced',
   )
 
-/** Ends a subscription for good; what it was stays readable for 30 days. */
+/** Ends a subscription for good; what it was stays readable for 30 days. One that ran out can still be deleted: then nothing more is sent. */
 export const endSubscription = (table: Table, ref: string, status: 'deleted' | 'expired', now: number) =>
   update<Subscription>(
     table,
     subscriptionKey(ref),
     'SET #status = :status, #ttl = :ttl REMOVE #slot, #due, #holds, #group, #credentials',
-    { status, ttl: Math.ceil(now / 1000) + tombstoneSeconds, active: 'active' },
-    '#status = :active',
+    {
+      status,
+      ttl: Math.ceil(now / 1000) + tombstoneSeconds,
+      active: 'active',
+      ...(status === 'deleted' && { expired: 'expired' }),
+    },
+    status === 'deleted' ? '#status IN (:active, :expired)' : '#status = :active',
   )
 
 /** Sets the next sweep of an agent-wide subscription and how far back the last one reached. */

@@ -1,6 +1,6 @@
 // Keeps watches: what we know of a task, who is to be told, and the lease that lets one look at a time save.
-import type { TaskState } from '../a2a/task.ts'
-import type { Subscription, Trouble, Watch } from '../model.ts'
+import { isTerminal, type TaskState, taskStates } from '../a2a/task.ts'
+import type { Cancel, Subscription, Trouble, Watch } from '../model.ts'
 import { list } from './directory.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
 import { get, remove, type Table, update } from './table.ts'
@@ -11,6 +11,10 @@ import { below, pointAt, readParent, writeParent } from './trees.ts'
 const keptSeconds = 400 * 24 * 60 * 60
 /** Principal of subscriptions that name none. */
 export const usualPrincipal = 'agent'
+/** When a cancellation is looked for whose message was lost. */
+const backstopMs = 60 * 1000
+/** Values of a condition, by their own names. */
+const terminal = Object.fromEntries(taskStates.filter(isTerminal).map(state => [state, state]))
 /** Subscriptions on one task as one principal. */
 export const subsLimit = 50
 
@@ -185,6 +189,8 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
   snap?: number
   /** What becomes of the transitions that wait. */
   trail?: Trail
+  overdueAt?: number
+  cancel?: Cancel
 }
 
 /** Adds steps to what is owed, in the write that makes them true: a crash can lose neither without the other. */
@@ -210,6 +216,8 @@ export async function saveLook(
     'failures',
     'alarm',
     ...(seen.backSince === undefined ? ['backSince'] : []),
+    // Only what this look knew of: another may have been asked for meanwhile.
+    ...(watch.cancel !== undefined && seen.cancel === undefined ? ['cancel'] : []),
   ]
   const saved = await update<Stored>(
     table,
@@ -221,6 +229,15 @@ export async function saveLook(
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
 }
 
+/** What a look that gave no task saves. */
+export type Fault = Pick<Watch, 'overdueAt' | 'cancel'> & {
+  trouble: Trouble
+  troubleSince: number
+  failures: number
+  due?: number | undefined
+  alarm?: string | undefined
+}
+
 /**
  * Saves why a look gave no task. Such a look does not count as one that completed. Its lease ends, unless steps became
  * true with it: those are still to be told under it.
@@ -228,21 +245,16 @@ export async function saveLook(
 export async function saveTrouble(
   table: Table,
   watch: Watch,
-  fault: {
-    trouble: Trouble
-    since: number
-    failures: number
-    due: number | undefined
-    alarm?: string | undefined
-  },
+  fault: Fault,
   steps: string[] = [],
 ): Promise<Watch | undefined> {
   const lease = steps.length > 0 ? watch.lease : 0
+  const present = Object.entries({ ...fault, lease }).filter(([, value]) => value !== undefined)
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
-    `SET #trouble = :trouble, #troubleSince = :since, #failures = :failures, #lease = :lease${fault.due === undefined ? '' : ', #due = :due'}${fault.alarm === undefined ? '' : ', #alarm = :alarm'}${owing(steps)}`,
-    { ...fault, ...owedValues(steps), lease, start: watch.lookAt },
+    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')}${owing(steps)}`,
+    { ...Object.fromEntries(present), ...owedValues(steps), start: watch.lookAt },
     '#lookAt = :start',
   )
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
@@ -296,6 +308,22 @@ export async function publishedWatch(
   // Somebody joined meanwhile, or another step is owed: the timer stays for that.
   const change = `SET #woken = :rev, #lease = :zero ${forget}`
   return (await update<Stored>(table, watchKey(watch.key), change, values, mine)).ok
+}
+
+/** Notes that a task is to be canceled, by whichever look comes next; false if it has ended or nobody is on it. */
+export async function askCancel(table: Table, watch: string, cancel: Cancel): Promise<boolean> {
+  const { ok } = await update<Stored>(
+    table,
+    watchKey(watch),
+    'SET #cancel = :cancel, #due = :soon',
+    { cancel, soon: cancel.at + backstopMs, ...terminal },
+    `attribute_exists(#subs) AND attribute_exists(#slot) AND (attribute_not_exists(#state) OR NOT #state IN (${Object.keys(
+      terminal,
+    )
+      .map(name => `:${name}`)
+      .join(', ')}))`,
+  )
+  return ok
 }
 
 /** Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge. */

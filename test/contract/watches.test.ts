@@ -4,6 +4,7 @@ import type { Transition, Watch } from '../../shared/model.ts'
 import { writeStep } from '../../shared/steps.ts'
 import { addTransition } from '../../shared/store/tails.ts'
 import {
+  askCancel,
   getWatch,
   leaseWatch,
   openWatch,
@@ -74,7 +75,7 @@ test('a step is owed by the very write that makes it true, and who lost the leas
   const first = there(await lease(await join('one')))
   const step = writeStep(first, 'task.orphaned', noon)
   const second = there(await lease(first, noon + 40_000))
-  const fault = { trouble: 'not_found', since: noon, failures: 6, due: undefined } as const
+  const fault = { trouble: 'not_found', troubleSince: noon, failures: 6 } as const
   expect(await saveTrouble(ground.table, first, fault, [step])).toBeUndefined()
   expect((await getWatch(ground.table, first.key))?.owed).toEqual([])
   // It is told under the lease, which goes on.
@@ -84,6 +85,16 @@ test('a step is owed by the very write that makes it true, and who lost the leas
     trouble: 'not_found',
   })
   expect(await saveTrouble(ground.table, second, fault)).toMatchObject({ owed: [step], lease: 0 })
+})
+
+test('a cancellation goes with the look that sent it, and stays if it was asked for meanwhile', async () => {
+  const cancel = { by: 'client', why: 'w', at: noon } as const
+  const first = there(await lease(await join('one')))
+  expect(await askCancel(ground.table, first.key, cancel)).toBe(true)
+  expect(await saveLook(ground.table, first, { ...seen, lease: 0 })).toMatchObject({ cancel })
+  const second = there(await lease(there(await getWatch(ground.table, first.key)), noon + 2000))
+  expect((await saveLook(ground.table, second, { ...seen, state: 'failed' }))?.cancel).toBeUndefined()
+  expect(await askCancel(ground.table, first.key, cancel)).toBe(false)
 })
 
 test('an ended task keeps its timer until what it owes was told, even what it came to owe meanwhile', async () => {

@@ -82,6 +82,7 @@ export const routes: readonly Route[] = [
   route('admin', 'DELETE', '/v1/operations'),
   route('read', 'GET', '/v1/tasks'),
   route('read', 'GET', '/v1/tasks/:agent/:taskId'),
+  route('write', 'POST', '/v1/tasks/:agent/:taskId/cancel'),
   route('read', 'GET', '/v1/inbox'),
   route('read', 'GET', '/v1/wakes'),
   route('read', 'GET', '/v1/wakes/:id'),

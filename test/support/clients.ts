@@ -13,7 +13,15 @@ export type Told = {
   signature: string
   traceparent: string
   type: string
-  data: { state: string; taskId: string; agent: string; rev: number; seq?: number; target: string }
+  data: {
+    state: string
+    taskId: string
+    agent: string
+    rev: number
+    seq?: number
+    target: string
+    budget?: string
+  }
 }
 
 export type Client = {

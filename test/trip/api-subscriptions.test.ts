@@ -159,6 +159,8 @@ describe('a subscription', () => {
       partialWork: 'expose',
       traceparent: expect.any(String),
       generation: 1,
+      pauseTimeoutSeconds: 86_400,
+      onOverdue: 'tell',
       createdAt: expect.any(Number),
       expiresAt: expect.any(Number),
       bindBy: expect.any(Number),

@@ -1,7 +1,7 @@
 // What an agent answers to GetTask and ListTasks becomes a task or one trouble, in each version and binding.
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { getTask, listTasks } from '../../shared/a2a/client.ts'
+import { cancelTask, getTask, listTasks } from '../../shared/a2a/client.ts'
 import type { Endpoint } from '../../shared/a2a/endpoint.ts'
 import type { NetRequest } from '../../shared/net.ts'
 import { loopbackNet } from '../support/net.ts'
@@ -403,5 +403,37 @@ describe('listing', () => {
       trouble: 'unsupported_version',
     })
     expect(agent.requests).toEqual([])
+  })
+})
+
+describe('a task is canceled', () => {
+  const cancel = (endpoint: Endpoint, taskId = 't-1') => cancelTask(loopbackNet, endpoint, taskId, now)
+
+  test.each<[string, Endpoint, string, Record<string, unknown>]>([
+    [
+      '1.0 over JSON-RPC',
+      { ...rpc, agentTenant: 'kitchen' },
+      '/rpc',
+      { method: 'CancelTask', params: { id: 't/1', tenant: 'kitchen' } },
+    ],
+    ['0.3 over JSON-RPC', { ...rpc, ...old }, '/rpc', { method: 'tasks/cancel', params: { id: 't/1' } }],
+    ['1.0 over HTTP+JSON', { ...rest, agentTenant: 'kitchen' }, '/rest/kitchen/tasks/t%2F1:cancel', {}],
+    ['0.3 over HTTP+JSON', { ...rest, ...old }, '/rest/v1/tasks/t%2F1:cancel', {}],
+  ])('%s', async (_what, endpoint, url, body) => {
+    agent.answer(json(task))
+    await cancel(endpoint, 't/1')
+    expect(agent.requests).toMatchObject([{ method: 'POST', url }])
+    const asked = JSON.parse(agent.requests[0]?.body ?? '')
+    expect(endpoint.binding === 'JSONRPC' ? asked : { body: asked }).toMatchObject(
+      endpoint.binding === 'JSONRPC' ? body : { body },
+    )
+  })
+
+  test('the answer is the task as it is then, and never another one', async () => {
+    agent.answer(reply({ ...task, status: { state: 'TASK_STATE_WORKING' } }))
+    expect(await cancel(rpc)).toMatchObject({ ok: true, task: { id: 't-1', state: 'working' } })
+    expect(await cancel(rpc, 't-2')).toMatchObject({ ok: false, trouble: 'wrong_task' })
+    agent.answer(fail({ code: -32002, message: 'Task cannot be canceled' }))
+    expect(await cancel(rpc)).toMatchObject({ ok: false, trouble: 'failed', code: -32002 })
   })
 })

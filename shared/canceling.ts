@@ -1,0 +1,34 @@
+// Cancels a task at its agent, because a budget ran out or a client asked. What the agent answers stands for a look's answer.
+import { cancelTask, getTask, type Looked } from './a2a/client.ts'
+import type { Endpoint } from './a2a/endpoint.ts'
+import { idsOf } from './asking.ts'
+import type { Cancel, Trouble, Watch } from './model.ts'
+import type { Relay } from './relay.ts'
+import { addTransition } from './store/tails.ts'
+
+/** Troubles after which cancelling is tried again by the next look; any other answer is the agent's last word. */
+const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'unauthorized'])
+
+/**
+ * Asks the agent to cancel. An agent that refuses, or cannot, is asked for the task instead: saving that ends the
+ * cancellation. A repeat is harmless: what is canceled stays so (A2A 1.0 section 3.1.5).
+ */
+export async function cancelAt(
+  relay: Relay,
+  endpoint: Endpoint,
+  watch: Watch,
+  { by, why, at }: Cancel,
+): Promise<Looked> {
+  const answer = await cancelTask(relay.net, endpoint, watch.taskId, relay.now())
+  const outcome = answer.ok
+    ? { state: answer.task.state }
+    : { trouble: answer.trouble, detail: answer.detail }
+  relay.log({ step: 'task.cancel_sent', ...idsOf(watch), by, why, ...outcome })
+  if (!answer.ok && passing.has(answer.trouble)) return answer
+  // By the time it was asked for: a look that repeats this after a crash adds the same text, which is told once.
+  const source = by === 'client' ? 'cancel' : 'policy'
+  const note = answer.ok ? why : `${why} (refused: ${answer.trouble})`
+  await addTransition(relay.table, watch.key, { at, source, rev: watch.rev, note })
+  if (answer.ok) return answer
+  return getTask(relay.net, endpoint, watch.taskId, relay.now())
+}

@@ -1,0 +1,118 @@
+// Time budgets, case by case: when one is used up, that it is told once, and when the next one is.
+import { describe, expect, test } from 'vitest'
+import { timesOf } from '../../shared/budgets.ts'
+import type { Subscription, Watch } from '../../shared/model.ts'
+import { readStep } from '../../shared/steps.ts'
+import { hour, minute, now, second, watchWith } from '../support/watches.ts'
+
+const subWith = (more: Partial<Subscription> = {}): Subscription => ({
+  ref: 's1',
+  hook: 'h',
+  tenant: 't',
+  id: 'sub_1',
+  agent: 'a',
+  principal: 'agent',
+  scope: 'task',
+  states: ['completed'],
+  targets: [],
+  generation: 1,
+  status: 'active',
+  registration: { status: 'handed_out' },
+  asked: '',
+  createdAt: now - 2 * hour,
+  expiresAt: now + 1000 * hour,
+  ...more,
+})
+
+/** What is told now, and when the next budget ends, both as minutes from now. */
+const judge = (watch: Partial<Watch>, ...subs: Partial<Subscription>[]) => {
+  const { steps, saves, next } = timesOf(watchWith({ state: 'working', ...watch }), subs.map(subWith), now)
+  const told = steps.map(readStep).map(({ type, sub, at, data }) => {
+    const { budget = type, action } = data
+    return [budget, sub, (at - now) / minute, ...(action === undefined ? [] : [action])].join(' ')
+  })
+  return { told, saves, next: next === undefined ? undefined : (next - now) / minute }
+}
+
+const hop = (minutes: number): Partial<Subscription> => ({ hopTimeoutSeconds: minutes * 60 })
+
+describe('a budget is used up at its very millisecond, and no sooner', () => {
+  test.each<[string, Partial<Watch>, Partial<Subscription>, string[], number]>([
+    ['a hop', { changed: now - 10 * minute }, hop(10), ['hop s1 0'], 1000 * 60],
+    ['not yet', { changed: now - 10 * minute + 1 }, hop(10), [], 1 / 60_000],
+    // The watch of the tests changed an hour ago.
+    ['long ago', {}, hop(10), ['hop s1 -50'], 1000 * 60],
+    ['no hop while it waits for somebody', { state: 'input-required' }, hop(10), [], 23 * 60],
+    ['a pause', { state: 'auth-required' }, { pauseTimeoutSeconds: 3600 }, ['pause s1 0'], 1000 * 60],
+    ['no pause while it works', {}, { pauseTimeoutSeconds: 60 }, [], 1000 * 60],
+    [
+      'a pause of a day unless said',
+      { changed: now - 24 * hour, state: 'input-required' },
+      { createdAt: now - 24 * hour },
+      ['pause s1 0'],
+      1000 * 60,
+    ],
+    [
+      'end to end, whatever changed',
+      { changed: now - second },
+      { endToEndSeconds: 7200 },
+      ['end_to_end s1 0'],
+      1000 * 60,
+    ],
+    ['of an agent’s task from its first sight', {}, { scope: 'agent', endToEndSeconds: 5400 }, [], 30],
+    ['nobody’s time begins before the subscription', {}, { ...hop(10), createdAt: now - 4 * minute }, [], 6],
+    ['with a cancellation', {}, { ...hop(60), onOverdue: 'cancel' }, ['hop s1 0 cancel'], 1],
+  ])('%s', (_what, watch, sub, told, next) => {
+    const judged = judge(watch, sub)
+    expect(judged.told).toEqual(told)
+    expect(judged.next).toBeCloseTo(next, 5)
+  })
+
+  test('of a task that was never seen too', () => {
+    const { state: _, ...unseen } = watchWith({ rev: 0 })
+    const { steps } = timesOf(unseen, [subWith(hop(30))], now)
+    expect(steps.map(readStep)).toMatchObject([{ type: 'task.overdue', rev: 0, data: { budget: 'hop' } }])
+  })
+})
+
+test('what was told is not told again, but to who was not told anything yet', () => {
+  const late = { changed: now - 20 * minute }
+  const first = judge(late, hop(10))
+  expect(first).toMatchObject({ told: ['hop s1 -10'], saves: { overdueAt: now } })
+  expect(judge({ ...late, ...first.saves }, hop(10))).toMatchObject({ told: [], saves: {} })
+  const two = [hop(10), { ...hop(10), ref: 's2' }]
+  expect(judge({ ...late, ...first.saves, fresh: ['s2'] }, ...two).told).toEqual(['hop s2 -10'])
+})
+
+test('after a change a hop is told anew', () => {
+  const again = { overdueAt: now - 11 * minute, changed: now - 10 * minute }
+  expect(judge(again, hop(10)).told).toEqual(['hop s1 0'])
+})
+
+test('each subscription has its own budgets, and one that cancels cancels for all', () => {
+  const { told, saves } = judge(
+    {},
+    { ...hop(30), endToEndSeconds: 3600 },
+    { ref: 's2', id: 'sub_2', onOverdue: 'cancel', hopTimeoutSeconds: 600 },
+  )
+  expect(told).toEqual(['hop s1 -30', 'end_to_end s1 -60', 'hop s2 -50 cancel'])
+  expect(saves.cancel).toEqual({ by: 'policy', why: 'hop of sub_2', at: now })
+})
+
+test('a cancellation that is still to be sent brings a look within a minute', () => {
+  expect(judge({ cancel: { by: 'client', why: 'w', at: now } }, {}).next).toBe(1)
+})
+
+test('an ended task has no budgets', () => {
+  expect(judge({ state: 'failed' }, { ...hop(1), endToEndSeconds: 60, expiresAt: now })).toEqual({
+    told: [],
+    saves: {},
+    next: undefined,
+  })
+})
+
+test('a task’s subscription that runs out is told so; an agent’s is no task’s business', () => {
+  expect(judge({}, { expiresAt: now }).told).toEqual(['subscription.expired s1 0'])
+  expect(judge({}, { expiresAt: now + minute })).toMatchObject({ told: [], next: 1 })
+  expect(judge({}, { expiresAt: now, scope: 'agent' })).toMatchObject({ told: [], next: undefined })
+})
