@@ -32,14 +32,25 @@ function install() {
   const { npm_execpath: npm, npm_node_execpath: node } = process.env
   const options = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
   const [command, given] = npm && node ? [node, [npm, ...options]] : ['npm', options]
-  const child = spawn(command, given, { stdio: ['ignore', 'ignore', 'inherit'] })
-  // Ctrl-C reaches npm too; it puts things back, and a run started meanwhile would trip over that.
-  process.on('SIGINT', () => console.error(' npm is undoing the install ...'))
+  // In a process group of its own: npm would meet Ctrl-C by undoing the install, which takes as long again, and the
+  // next install begins by deleting what is left anyway.
+  const child = spawn(command, given, { stdio: ['ignore', 'ignore', 'inherit'], detached: true })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => end(child))
   child.on('error', error => console.error(error.message))
   child.on('close', code => {
     if (code !== 0) console.error('The install did not finish; the next run starts it again.')
     process.exitCode = code || Number(code === null)
   })
+}
+
+/** Ends a process and those that it started, at once. */
+function end(child) {
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // Windows knows no process groups.
+    child.kill('SIGKILL')
+  }
 }
 
 if (!isInstalled()) install()

@@ -1,16 +1,18 @@
 // Keeps what a laptop must remember beside the data: who holds the folder, and the secrets made once for it.
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import * as z from 'zod'
 import { startDynamo } from './dynamodb.ts'
 
-export type Secrets = {
+const Secrets = z.object({
   /** Root keys as the setting ROOT_KEYS takes them. */
-  rootKeys: string
-  operatorKey: string
+  rootKeys: z.string(),
+  operatorKey: z.string(),
   /** API keys by tenant. */
-  keys: Record<string, string>
-}
+  keys: z.record(z.string(), z.string()),
+})
+export type Secrets = z.infer<typeof Secrets>
 
 /** Paths inside a data folder; all undefined when nothing is kept. */
 export type Folder = {
@@ -26,7 +28,7 @@ export type Folder = {
 /** Opens a data folder, making it if it is not there; without a path nothing is kept. */
 export function openFolder(dir: string | undefined): Folder {
   if (dir === undefined) return { secrets: makeSecrets, save: () => {} }
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makeFolder(dir)
   const file = join(dir, 'secrets.json')
   const save = (secrets: Secrets) => {
     writeFileSync(`${file}.new`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
@@ -39,8 +41,26 @@ export function openFolder(dir: string | undefined): Folder {
     save,
     secrets: () => {
       if (!existsSync(file)) save(makeSecrets())
-      return JSON.parse(readFileSync(file, 'utf8')) as Secrets
+      return readSecrets(file)
     },
+  }
+}
+
+/** Makes a folder and those above it, one at a time: Node's recursive way never ends below a folder such as /proc. */
+function makeFolder(dir: string): void {
+  if (existsSync(dir)) return
+  makeFolder(dirname(dir))
+  mkdirSync(dir, { mode: 0o700 })
+}
+
+/** Without its root keys a folder's hooks and sealed credentials are void, so new ones are never made in passing. */
+function readSecrets(file: string): Secrets {
+  try {
+    return Secrets.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch {
+    throw new Error(
+      `${file} cannot be read as Rouse wrote it: put it back from a copy, or begin anew by --fresh.`,
+    )
   }
 }
 

@@ -41,7 +41,9 @@ export async function openUrl(options: UrlOptions): Promise<FunctionUrl> {
   server.keepAliveTimeout = 65_000
   const port = await listen(server, options.port).catch(error => {
     if (error.code === 'EADDRINUSE')
-      throw new Error(`Port ${options.port} (${options.limit.name}) is taken by another program`)
+      throw new Error(`Port ${options.port} (${options.limit.name}) is taken by another program`, {
+        cause: error,
+      })
     throw error
   })
   return {

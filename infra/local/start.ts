@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type DemoAgent, startAgent } from './agent.ts'
 import { clearFolder } from './folder.ts'
-import { recallPorts, rememberPorts } from './ports.ts'
+import { ofLastRun, recallPorts, rememberPorts } from './ports.ts'
 import { type Local, startLocal } from './run.ts'
 import { collectSteps, tellStory } from './story.ts'
 
@@ -20,6 +20,7 @@ function readFlags() {
         'api-port': { type: 'string' },
         tick: { type: 'string', default: 'second' },
         verbose: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
       },
     })
   } catch (error) {
@@ -32,6 +33,17 @@ function fail(error: unknown): never {
   process.exit(1)
 }
 
+const help = `npm start -- [flags]
+
+  --once             ends after the story; exit status 0 if every step of it worked
+  --fresh            begins with an empty data folder
+  --dir FOLDER       keeps the data there; .rouse unless given
+  --hook-port N      where agents push to; the port of the last run, else any
+  --api-port N       where the API listens; the port of the last run, else any
+  --tick PACE        second (unless given), or minute as on AWS
+  --verbose          shows each step's log line
+  -h, --help         shows this`
+
 const portOf = (text: string | undefined): number | undefined => {
   const port = Number(text)
   if (text !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65536))
@@ -40,6 +52,10 @@ const portOf = (text: string | undefined): number | undefined => {
 }
 
 async function main(): Promise<void> {
+  if (flags.help) {
+    console.log(help)
+    return
+  }
   if (flags.tick !== 'second' && flags.tick !== 'minute') fail(new Error('--tick is second or minute'))
   if (flags.fresh) await clearFolder(flags.dir)
   const steps = collectSteps()
@@ -52,6 +68,8 @@ async function main(): Promise<void> {
     ports: { ...(hook !== undefined && { hook }), ...(api !== undefined && { api }) },
     onStep: (_door, step) => steps.note(step),
     ...(flags.verbose && { write: (line: string) => console.log(line) }),
+  }).catch(error => {
+    throw ofLastRun(error, asked)
   })
   const agent = await startAgent({
     now: local.now,

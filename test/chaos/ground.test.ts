@@ -1,7 +1,7 @@
 // The local ground as a whole, with small doors of the test's own: who holds the data, what a restart keeps, when it is quiet, how it ends.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,12 +9,14 @@ import type { SQSEvent } from 'aws-lambda'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Ground, startGround } from '../../infra/local/ground.ts'
 import type { Doors, GroundOptions } from '../../infra/local/parts.ts'
+import { ofLastRun, recallPorts, rememberPorts } from '../../infra/local/ports.ts'
 import { startLocal } from '../../infra/local/run.ts'
 import { queues } from '../../infra/topology.ts'
 import { sendDeliver, sendLook } from '../../shared/queue.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { put } from '../../shared/store/table.ts'
 import { makeFolder } from '../support/folder.ts'
+import { freePorts } from '../support/ports.ts'
 
 const hour = 60 * 60 * 1000
 const done = { batchItemFailures: [] }
@@ -52,6 +54,30 @@ test('a data folder has one holder: the second is told which folder and which pr
   await expect(startGround({}, { dir })).rejects.toThrow(`${dir} is in use by process ${process.pid}`)
   await first.stop()
   await start({}, { dir })
+})
+
+test('secrets that are damaged are named, and never replaced in passing', async () => {
+  const dir = makeFolder()
+  const file = join(dir, 'secrets.json')
+  writeFileSync(file, '{"rootKeys": "1:')
+  await expect(startGround({}, { dir })).rejects.toThrow(`${file} cannot be read`)
+  expect(readFileSync(file, 'utf8')).toBe('{"rootKeys": "1:')
+})
+
+test('a port of the last run that is taken is told, and not replaced by another', async () => {
+  const dir = makeFolder()
+  const [taken, free] = await Promise.all([start({}), freePorts()])
+  const hook = Number(new URL(taken.hookOrigin).port)
+  rememberPorts(dir, { ...free, hook })
+  const ports = await recallPorts(dir)
+  expect(ports).toEqual({ ...free, hook })
+  const error: unknown = await startGround({}, { ports }).catch(reason => reason)
+  const told = (asked: { hook?: number; api?: number }) =>
+    String(ofLastRun(error, { hook: undefined, api: undefined, ...asked }))
+  expect(told({})).toMatch(
+    `Port ${hook} (receive) is taken by another program. It is the port of the last run`,
+  )
+  expect(told({ hook })).toMatch(/taken by another program$/)
 })
 
 test('a holder that is killed leaves nothing in the way and loses nothing', async () => {

@@ -1,5 +1,6 @@
 // What happens before `npm start` and `npm test`: infra/local/boot.mjs, run as a program in a folder of its own, with a stand-in for npm.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,18 +27,19 @@ function installed(note: string): void {
   writeFileSync(join(folder, 'node_modules/.package-lock.json'), note)
 }
 
+/** Writes the program that stands in for npm, and gives what makes {@link boot} run it. */
+function standIn(program: string) {
+  const npm = join(folder, 'npm.cjs')
+  writeFileSync(npm, program)
+  return { cwd: folder, env: { npm_execpath: npm, npm_node_execpath: process.execPath } }
+}
+
 /** Runs it; the stand-in writes down that it ran and ends with the given status. */
 function run(npmStatus = 0): { status: number | null; said: string; installs: boolean } {
-  const npm = join(folder, 'npm.cjs')
-  writeFileSync(
-    npm,
+  const options = standIn(
     `require('node:fs').writeFileSync('ran', process.argv[2]); process.exitCode = ${npmStatus}`,
   )
-  const { status, stdout, stderr } = spawnSync(process.execPath, [boot], {
-    cwd: folder,
-    env: { npm_execpath: npm, npm_node_execpath: process.execPath },
-    encoding: 'utf8',
-  })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [boot], { ...options, encoding: 'utf8' })
   return { status, said: stdout + stderr, installs: existsSync(join(folder, 'ran')) }
 }
 
@@ -78,4 +80,18 @@ test('a failed install stops what comes after and says that the next run tries a
   const { status, said } = run(7)
   expect(status).toBe(7)
   expect(said).toMatch(/did not finish; the next run starts it again/)
+})
+
+test('Ctrl-C ends an install at once, with what npm started', async () => {
+  const options = standIn(`
+    process.on('SIGINT', () => {})
+    const inherit = { stdio: 'inherit' }
+    require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], inherit)
+    console.error('begun')
+    setInterval(() => {}, 1000)`)
+  const child = spawn(process.execPath, [boot], options)
+  await once(child.stderr, 'data')
+  child.kill('SIGINT')
+  // "close" waits for all who hold the other end of its output, which each of them inherited.
+  expect(await once(child, 'close')).toEqual([1, null])
 })
