@@ -8,6 +8,8 @@ export type Call = {
   operation: string
   /** Access key id of the caller; every door uses its own name. */
   who: string
+  /** The SDK's id of the call, the same for each of its attempts. */
+  id: string
   body: Record<string, unknown>
 }
 
@@ -112,7 +114,8 @@ async function readCall(service: Call['service'], request: IncomingMessage): Pro
   const who = /Credential=([^/]+)\//.exec(request.headers.authorization ?? '')?.[1]
   const body: unknown = JSON.parse(Buffer.concat(chunks).toString() || '{}')
   if (operation === undefined || who === undefined || !isRecord(body)) return undefined
-  return { service, operation, who, body }
+  const id = String(request.headers['amz-sdk-invocation-id'])
+  return { service, operation, who, id, body }
 }
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>

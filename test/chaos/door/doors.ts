@@ -19,15 +19,21 @@ type Opening = {
   now: () => number
   /** Whoever is named here has no effect on table and queues any more. */
   dead: Set<string>
+  /** Told of each exchange that begins, by the first part of its path. */
+  onFetch: (what: string) => void
 }
 
 /**
  * An instance in this process. Killed, it is abandoned: whatever it still does has no effect, and nobody hears its
  * answer. For table and queues, which live elsewhere, that is all that a kill is.
  */
-export function openHere(make: MakeDoor, { env, now, dead }: Opening): Door {
+export function openHere(make: MakeDoor, { env, now, dead, onFetch }: Opening): Door {
   const relay = createRelay('receive', env, { now, write: () => {} })
-  const handler = make(relay)
+  const request: Relay['net']['request'] = ask => {
+    onFetch(new URL(ask.url).pathname.split('/')[1] ?? '')
+    return relay.net.request(ask)
+  }
+  const handler = make({ ...relay, net: { ...relay.net, request } })
   const gone = Promise.withResolvers<number>()
   return {
     post: async sent => {
@@ -48,7 +54,7 @@ export function openHere(make: MakeDoor, { env, now, dead }: Opening): Door {
 }
 
 /** An instance in a process of its own, ended by SIGKILL. */
-export async function openThere({ env, now }: Opening): Promise<Door> {
+export async function openThere({ env, now }: Omit<Opening, 'onFetch'>): Promise<Door> {
   const child = fork(new URL('./child.ts', import.meta.url), [JSON.stringify(env), String(now())])
   const gone = once(child, 'exit')
   const [port] = await Promise.race([

@@ -1,8 +1,9 @@
 // Lets each call of a door under test go well or wrong as its cell says, ends the door where it is to be killed, and notes what was written.
+import { randomUUID } from 'node:crypto'
 import type { Call, Fault, Outcome } from '../../../infra/local/wire.ts'
 import type { Answer } from '../../support/receiver.ts'
 import { type Cell, isKill } from './cells.ts'
-import { agentOf, stepOf } from './steps.ts'
+import { agentOf, fetchKeys, kindOf, lease, message, nameOf, nthOf, record } from './steps.ts'
 
 /** One cell while it is played. */
 export type Play = {
@@ -11,6 +12,8 @@ export type Play = {
   cell: Cell
   /** Requests begun since the weather turned: 1 during the first push, 0 before. */
   request: number
+  /** What the first push after that waited for, in order: the id of each call, and its name. */
+  calls: Map<string, string>
   /** How often the planned fault struck. */
   struck: number
   /** A record of the push was stored, and how many messages were queued. */
@@ -22,8 +25,8 @@ export type Play = {
   uncovered: boolean
   /** Ends the door that serves it now, and resolves when it is gone. */
   kill: () => Promise<void>
-  /** Resolves when the request under way was answered. */
-  answered: Promise<unknown>
+  /** While a request is under way: resolves when it was answered. */
+  answered: Promise<unknown> | undefined
 }
 
 export type Fate = {
@@ -43,7 +46,7 @@ export function createFate(dead: ReadonlySet<string>): Fate {
   /** Registration fetches the keys; where nobody ever did, it could not. */
   const isUnfetched = (call: Call): boolean => {
     const scene = plays.get(agentOf(call) ?? '')?.cell.scene
-    return (scene === 'signed' || scene === 'new rule') && stepOf(call) === 'lease'
+    return (scene === 'signed' || scene === 'new rule') && nameOf(call) === lease
   }
   return {
     plays,
@@ -52,7 +55,7 @@ export function createFate(dead: ReadonlySet<string>): Fate {
       const play = playOf(call.who)
       if (play === undefined) return undefined
       if (dead.has(call.who)) return 'throttle'
-      if (isPlanned(play, stepOf(call))) {
+      if (isPlanned(play, noteCall(play, call.id, nameOf(call)))) {
         struckBy.set(call, play)
         return strike(play)
       }
@@ -68,14 +71,26 @@ export function createFate(dead: ReadonlySet<string>): Fate {
     keysOf: agent => {
       const play = plays.get(agent)
       if (play === undefined) return undefined
-      if (isPlanned(play, 'fetch')) return fetched(play)
+      if (play.answered === undefined) return undefined
+      if (isPlanned(play, noteCall(play, randomUUID(), fetchKeys))) return fetched(play)
       return play.cell.scene === 'host down' && play.request === 1 ? { status: 503 } : undefined
     },
   }
 }
 
-const isPlanned = ({ cell, request }: Play, step: Cell['step']): boolean =>
-  step !== undefined && cell.step === step && request === 1
+/** Names a call, by its id the same for each attempt at it, and keeps what the first push after the weather turned waits for. */
+export function noteCall({ calls, request }: Play, id: string, name: string): string | undefined {
+  if (request !== 1) return undefined
+  const known = calls.get(id)
+  if (known !== undefined) return known
+  const before = [...calls.values()].filter(step => kindOf(step) === name).length
+  const step = nthOf(name, before + 1)
+  calls.set(id, step)
+  return step
+}
+
+const isPlanned = ({ cell }: Play, step: string | undefined): boolean =>
+  step !== undefined && cell.step === step
 
 /** Bad weather lasts until after the first repeat. */
 function isAway({ cell: { weather }, request }: Play, service: Call['service']): boolean {
@@ -117,7 +132,7 @@ function fetched(play: Play): Answer {
 }
 
 function note(play: Play, call: Call): void {
-  const step = stepOf(call)
-  if (step === 'notice') play.recorded = true
-  if (step === 'message') play.queued += 1
+  const name = nameOf(call)
+  if (name === record) play.recorded = true
+  if (name === message) play.queued += 1
 }

@@ -2,6 +2,7 @@
 import { isTerminal } from '../../../shared/a2a/task.ts'
 import { type Cell, isKill, stateOf } from './cells.ts'
 import { isTaken, type Seen } from './round.ts'
+import { fetchKeys, message } from './steps.ts'
 
 export type Verdict = Seen & {
   lost: boolean
@@ -72,6 +73,6 @@ const isHarmless = ({ weather, how }: Cell): boolean => weather === 'clear' && h
 function mayLookMore(cell: Cell): boolean {
   const { weather, step, how } = cell
   if (weather === 'table away' || weather === 'both away' || isKill(cell)) return true
-  if (step === 'message') return how === 'blip after' || how === 'fail after' || how === 'late'
-  return step !== undefined && step !== 'fetch'
+  if (step === message) return how === 'blip after' || how === 'fail after' || how === 'late'
+  return step !== undefined && !step.startsWith(fetchKeys)
 }

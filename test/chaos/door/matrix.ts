@@ -1,8 +1,9 @@
 // Plays a matrix against both kinds of sender, in rounds of a size that the local ground bears, and judges it.
-import type { Cell } from './cells.ts'
+import { type Cell, dry, planned, type Row } from './cells.ts'
 import { isBad, judge, type Verdict } from './judge.ts'
 import type { Job, Player } from './players.ts'
 import { isTaken, type Options } from './round.ts'
+import { kindOf } from './steps.ts'
 
 export type Played = {
   verdicts: Verdict[]
@@ -14,6 +15,35 @@ export type Played = {
 
 const mostAtOnce = 40
 const mostRepeats = 2
+
+/** A matrix whose awaits were found by running the door. */
+export type Explored = Played & {
+  /** What the door was seen waiting for and was never struck at: the matrix does not cover it. */
+  unplayed: string[]
+}
+
+/** Runs the door in each place with nothing wrong but the weather, then strikes at all that it was seen waiting for. */
+export async function explore(
+  players: readonly Player[],
+  rows: readonly Row[],
+  door = 'receive',
+): Promise<Explored> {
+  const calm = await playMatrix(players, dry(rows), door)
+  const calls = new Map(calm.verdicts.map(verdict => [placeOf(verdict.cell), verdict.calls]))
+  const cells = planned(rows, place => calls.get(placeOf(place)) ?? [])
+  const struck = await playMatrix(players, cells, door)
+  const played = joined([calm, struck])
+  return { ...played, unplayed: unplayedIn(played.verdicts) }
+}
+
+/** What any door was seen waiting for, also after something went wrong, at which no cell strikes. */
+export function unplayedIn(verdicts: readonly Pick<Verdict, 'cell' | 'calls'>[]): string[] {
+  const seen = new Set(verdicts.flatMap(({ calls }) => calls).map(kindOf))
+  for (const { cell } of verdicts) seen.delete(kindOf(cell.step ?? ''))
+  return [...seen]
+}
+
+const placeOf = ({ scene, weather, subject }: Cell): string => [scene, weather, subject].join()
 
 /**
  * A sender that repeats does the same as one that does not until it is refused: where the first push was taken, what

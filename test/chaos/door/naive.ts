@@ -1,4 +1,5 @@
-// Doors as one would write them at first, with the two writes in the wrong order: they show that the matrix can fail.
+// Doors that show that the matrix can fail: as one would write them at first, with the two writes in the wrong order, and ours with one await more.
+import { door as receive } from '../../../functions/receive.ts'
 import { readRequest } from '../../../functions/request.ts'
 import { parseBody, readPush } from '../../../shared/a2a/read.ts'
 import { refOf } from '../../../shared/hooks.ts'
@@ -8,6 +9,7 @@ import { unsignedMemoryMs, unsignedReplay } from '../../../shared/replay.ts'
 import { agentGroup } from '../../../shared/store/keys.ts'
 import { acceptNotice } from '../../../shared/store/notices.ts'
 import { getSubscription } from '../../../shared/store/subscriptions.ts'
+import { get } from '../../../shared/store/table.ts'
 import type { MakeDoor } from './doors.ts'
 
 /** What a push asks for; undefined for what these doors do not read. */
@@ -51,6 +53,15 @@ const answerFirst: MakeDoor = relay => async event => {
     .then(() => send(relay, notice))
     .catch(() => {})
   return { statusCode: 202 }
+}
+
+/** Ours, but it waits for one thing more, which nobody told the matrix of, and takes no failure of it into account. */
+export const longer: MakeDoor = relay => {
+  const door = receive(relay)
+  return async event => {
+    await get(relay.table, { pk: 'X#1', sk: '.' })
+    return door(event)
+  }
 }
 
 export const naive: Record<string, MakeDoor> = {

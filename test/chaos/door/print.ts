@@ -1,7 +1,6 @@
 // Prints verdicts as a table: step by fault by sender, all subjects of a row together. Decides nothing.
 import type { Cell } from './cells.ts'
 import type { Verdict } from './judge.ts'
-import { steps } from './steps.ts'
 
 const columns = ['cells', 'lost', 'doubled', 'wrong', 'refused', 'extra looks', 'answers'] as const
 
@@ -26,7 +25,7 @@ export function tableOf(verdicts: readonly Verdict[]): string {
 function nameOf({ cell, sender }: Verdict): string {
   const { scene, weather, step, how } = cell
   const place = weather === 'clear' ? scene : `${scene}, ${weather}`
-  return [place, step === undefined ? '' : steps[step], how, sender].join('\t')
+  return [place, step ?? '', how, sender].join('\t')
 }
 
 function numbersOf(group: readonly Verdict[]): string[] {

@@ -1,4 +1,5 @@
 // Plays many cells at once through one timeline: set up, age, push, repeat, two ticks, the floor. Judges nothing.
+import { randomUUID } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { door as receive } from '../../../functions/receive.ts'
 import type { HandedOut } from '../../../shared/a2a/configs.ts'
@@ -6,9 +7,10 @@ import { rates } from '../../../shared/limits.ts'
 import type { Sent } from '../../support/dialects.ts'
 import { type Cell, isKill, type Sender, stateOf } from './cells.ts'
 import { type Door, openHere, openThere } from './doors.ts'
-import { createFate, type Play, whoOf } from './fate.ts'
-import { naive } from './naive.ts'
+import { createFate, noteCall, type Play, whoOf } from './fate.ts'
+import { longer, naive } from './naive.ts'
 import { pushOf, registerAgent, type Stage, startStage, subscribe, taskOf } from './stage.ts'
+import { fetchKeys, timer } from './steps.ts'
 
 /** What is known of a cell in the end. */
 export type Seen = {
@@ -20,6 +22,8 @@ export type Seen = {
   /** Whether something was written, so that the push is ours to lose. */
   owned: boolean
   uncovered: boolean
+  /** What the first push waited for, in order. */
+  calls: string[]
   /** Looks at the task since the push: before the first tick, after the second, after the floor. */
   looks: { first: number; ticked: number; last: number }
   /** The states that were told: after the second tick, in the end. */
@@ -37,7 +41,7 @@ export type Round = {
   strained: boolean
 }
 
-/** What a round is played with: the receive door, or one of the naive ones by its name. */
+/** What a round is played with: the receive door, one of the naive ones by its name, or `longer`. */
 export type Options = { sender: Sender; door: string }
 
 const second = 1000
@@ -149,6 +153,7 @@ async function push(show: Show): Promise<Round> {
     const looks = (count: Count[]): number => (count[index]?.looks ?? 0) - (before[index]?.looks ?? 0)
     return {
       ...{ cell: play.cell, sender: options.sender, answers: play.answers, uncovered: play.uncovered },
+      calls: [...play.calls.values()],
       struck: play.struck > 0 || play.cell.step === undefined,
       owned: play.recorded || play.queued > 0,
       looks: { first: looks(first), ticked: looks(ticked), last: looks(last) },
@@ -186,7 +191,7 @@ export const isTaken = (status: number): boolean => (status >= 200 && status < 3
 function isReal({ options }: Show, { play: { cell }, doors }: Act): boolean {
   if (options.door !== 'receive' || doors.length > 0 || !isKill(cell)) return false
   const { scene, step, subject } = cell
-  return step === 'timer' || (subject === 'completed' && (scene === 'cold' || scene === 'signed'))
+  return step === timer || (subject === 'completed' && (scene === 'cold' || scene === 'signed'))
 }
 
 async function pushOnce(show: Show, act: Act): Promise<void> {
@@ -201,15 +206,21 @@ async function pushOnce(show: Show, act: Act): Promise<void> {
   if (isTaken(status) && !play.recorded && play.queued === 0) play.uncovered = true
   if (status === 0) act.door = undefined
   answered.resolve()
+  play.answered = undefined
 }
 
 async function open(show: Show, act: Act): Promise<Door> {
   const { stage, dead, options } = show
   const who = whoOf(act.play, act.doors.length)
-  const opening = { env: { ...stage.env, AWS_ACCESS_KEY_ID: who }, now: stage.now, dead }
+  const onFetch = (what: string): void => {
+    // What reaches the key host is noted there, where it can be struck.
+    const name = `fetch ${what}`
+    if (name !== fetchKeys) noteCall(act.play, randomUUID(), name)
+  }
+  const opening = { env: { ...stage.env, AWS_ACCESS_KEY_ID: who }, now: stage.now, dead, onFetch }
   const door = isReal(show, act)
     ? await openThere(opening)
-    : openHere(naive[options.door] ?? receive, opening)
+    : openHere({ ...naive, longer }[options.door] ?? receive, opening)
   act.play.kill = door.kill
   act.door = door
   act.doors.push(door)
@@ -218,8 +229,9 @@ async function open(show: Show, act: Act): Promise<Door> {
 
 const playOf = (id: string, cell: Cell): Play => ({
   ...{ id, cell, request: 0, struck: 0, recorded: false, queued: 0, answers: [], uncovered: false },
+  calls: new Map(),
   kill: async () => {},
-  answered: Promise.resolve(),
+  answered: undefined,
 })
 
 /** Works on all of them, so many at a time. */

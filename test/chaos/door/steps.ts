@@ -1,36 +1,27 @@
-// Names the awaits of the receive door, and tells by an AWS call which of them it is, and about which agent. Pure.
+// Names what the receive door waits for, by what it is seen calling: nobody lists its awaits, so that none can be forgotten. Pure.
 import { type Call, isRecord } from '../../../infra/local/wire.ts'
 
-/** The awaits of receive in their order; `take` is the lease of a key set that nobody fetched before. */
-export const steps = {
-  subscription: 'read the subscription',
-  agent: 'read the agent',
-  keys: 'read the key set',
-  lease: 'lease its fetch',
-  take: 'lease its first fetch',
-  fetch: 'fetch it',
-  save: 'save what came of it',
-  notice: 'put the notice',
-  message: 'send the message',
-  timer: 'give the notice a timer',
-  counts: 'add the counts',
-} as const
+/** The write that marks a push as seen, and the one that queues its look. */
+export const record = 'PutItem N'
+export const message = 'SendMessage'
+/** The record's timer, for a message that could not be sent. */
+export const timer = 'UpdateItem N'
+/** The fetch of an agent's key set. */
+export const fetchKeys = 'fetch keys'
+/** The lease of a fetch. */
+export const lease = 'UpdateItem A keys'
 
-export type Step = keyof typeof steps
-
-/** @returns undefined for a call that receive never makes */
-export function stepOf({ operation, body }: Call): Step | undefined {
-  if (operation === 'SendMessage') return 'message'
+/** Names an AWS call by its operation, the kind of its item (first letter of pk) and its sort key where that is a word. */
+export function nameOf({ operation, body }: Pick<Call, 'operation' | 'body'>): string {
   const { pk, sk } = keyOf(body)
-  if (pk.startsWith('S#')) return 'subscription'
-  if (pk.startsWith('N#')) return operation === 'PutItem' ? 'notice' : 'timer'
-  if (!pk.startsWith('A#')) return undefined
-  if (sk === 'health') return 'counts'
-  if (sk !== 'keys') return 'agent'
-  if (operation === 'GetItem') return 'keys'
-  if (operation === 'PutItem') return 'take'
-  return String(body.UpdateExpression).includes('#leasedAt') ? 'lease' : 'save'
+  return [operation, pk.split('#')[0] ?? '', /^[a-z]+$/.test(sk) ? sk : ''].filter(Boolean).join(' ')
 }
+
+/** The name of something done for the nth time in one request: `GetItem A keys`, then `GetItem A keys 2`. */
+export const nthOf = (name: string, n: number): string => (n === 1 ? name : `${name} ${n}`)
+
+/** The name without its number. */
+export const kindOf = (step: string): string => step.replace(/ \d+$/, '')
 
 /** The agent whose item a call is about. */
 export const agentOf = ({ body }: Call): string | undefined => /^A#[^#]+#(.+)$/.exec(keyOf(body).pk)?.[1]
