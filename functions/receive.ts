@@ -128,7 +128,7 @@ async function take(
     ? await ride(relay, now, known, genuine, world.floods)
     : await accept(relay, now, known, genuine)
   if (taken === 'duplicate') relay.log({ step: 'push.duplicate', ...idsOf(known), task: taskId })
-  if (taken !== 'unavailable') tally.note(known.agent, taken, now)
+  if (taken !== 'unavailable') tally.note(known.agent, taken, now, proof.digest)
   return answers[taken]
 }
 

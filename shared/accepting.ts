@@ -51,7 +51,8 @@ export async function accept(
   const body = { sub: sub.ref, taskId, at: now, ...(state !== undefined && { state }) }
   let stored = true
   try {
-    const notice = { ...body, key, group, seenUntil: proof.seenUntil }
+    const { seenUntil, digest } = proof
+    const notice = { ...body, key, group, seenUntil, ...(digest !== undefined && { digest }) }
     const isNew = await acceptNotice(relay.table, notice, timer ? now + noticeTimerMs : undefined)
     if (!isNew) return 'duplicate'
     relay.log({ step: 'notice.stored', ...named })

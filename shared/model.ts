@@ -1,5 +1,6 @@
 // Rouse's nouns as they are kept and passed around. Types only: no room acts from here.
 import type { TaskState } from './a2a/task.ts'
+import type { DigestMatch } from './digest.ts'
 
 export type Scope = 'admin' | 'write' | 'read'
 
@@ -155,6 +156,8 @@ export type Notice = {
   state?: TaskState
   at: number
   seenUntil: number
+  /** Over which form of the body the signed digest was right, where there was one. */
+  digest?: DigestMatch
 }
 
 /** Why the last look did not give a task. */

@@ -1,11 +1,18 @@
 // Counts in memory what an agent's pushes came to, and tells the table at most every 10 s: a flood of refusals costs no writes.
+import type { DigestMatch } from './digest.ts'
 import type { Agent } from './model.ts'
 import type { Reason } from './reasons.ts'
 import { addCounts, type Counts } from './store/health.ts'
 import type { Table } from './store/table.ts'
 
 export type Tally = {
-  note: (agent: Agent, what: 'accepted' | 'duplicate' | 'unexpected', now: number) => void
+  /** @param digest over which form of the body the signed digest of an accepted push was right */
+  note: (
+    agent: Agent,
+    what: 'accepted' | 'duplicate' | 'unexpected',
+    now: number,
+    digest?: DigestMatch,
+  ) => void
   refuse: (agent: Agent, reason: Reason, now: number) => void
   /** Tells the table of the agent that waited longest, if it is time; awaited, for nothing runs on after an answer. */
   flush: (table: Table, now: number) => Promise<void>
@@ -23,17 +30,22 @@ export function createTally(): Tally {
     const name = `${agent.tenant}#${agent.agent}`
     const found = waiting.get(name)
     if (found !== undefined) return found.counts
-    const counts: Counts = { accepted: 0, duplicate: 0, unexpected: 0, refused: {}, recent: [] }
+    const counts: Counts = {
+      ...{ accepted: 0, duplicate: 0, unexpected: 0, raw: 0, compact: 0 },
+      ...{ refused: {}, recent: [] },
+    }
     const [oldest] = waiting.keys()
     if (waiting.size >= agentsKept && oldest !== undefined) waiting.delete(oldest)
     waiting.set(name, { agent, counts })
     return counts
   }
   return {
-    note: (agent, what, now) => {
+    note: (agent, what, now, digest) => {
       const counts = countsOf(agent)
       counts[what] += 1
-      if (what === 'accepted') counts.lastAccepted = now
+      if (what !== 'accepted') return
+      counts.lastAccepted = now
+      if (digest !== undefined) counts[digest] += 1
     },
     refuse: (agent, reason, now) => {
       const counts = countsOf(agent)

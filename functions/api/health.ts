@@ -67,6 +67,7 @@ const shownCounts = (counts: Counts) => ({
   accepted: counts.accepted,
   duplicates: counts.duplicate,
   unexpected: counts.unexpected,
+  bodyDigests: { asReceived: counts.raw, compact: counts.compact },
   lastAcceptedAt: counts.lastAccepted ?? null,
   refused: Object.fromEntries(
     Object.entries(counts.refused).map(([reason, count]) => [reason, { count, says: wordsOf(reason) }]),

@@ -8,6 +8,9 @@ export type Counts = {
   accepted: number
   duplicate: number
   unexpected: number
+  /** Accepted pushes whose signed digest was right over the body as received, or as the 2025 samples would have written it. */
+  raw: number
+  compact: number
   refused: Partial<Record<Reason, number>>
   lastAccepted?: number
   recent: { at: number; reason: Reason }[]
@@ -23,6 +26,8 @@ export function addCounts(table: Table, tenant: string, agent: string, counts: C
     accepted: counts.accepted,
     duplicate: counts.duplicate,
     unexpected: counts.unexpected,
+    raw: counts.raw,
+    compact: counts.compact,
   }
   for (const [reason, count] of Object.entries(counts.refused)) added[`${refusedPrefix}${reason}`] = count
   const set = [
@@ -51,6 +56,8 @@ export async function getCounts(table: Table, tenant: string, agent: string): Pr
     accepted: stored.accepted ?? 0,
     duplicate: stored.duplicate ?? 0,
     unexpected: stored.unexpected ?? 0,
+    raw: stored.raw ?? 0,
+    compact: stored.compact ?? 0,
     refused: Object.fromEntries(refused),
     ...(stored.lastAccepted !== undefined && { lastAccepted: stored.lastAccepted }),
     recent: stored.recent ?? [],

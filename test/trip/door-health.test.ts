@@ -1,10 +1,11 @@
 // An agent's health after good and bad pushes: what they came to, the last refusals in words, and the state of its published keys.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sha256Hex } from '../../shared/hash.ts'
 import { explain } from '../../shared/reasons.ts'
 import { dialects } from '../support/dialects.ts'
-import { type Door, type Push, signed, startDoor } from '../support/door.ts'
+import { type Door, type Push, recordsIn, signed, startDoor } from '../support/door.ts'
 import { makeKey } from '../support/keys.ts'
-import { k1 } from '../support/pushes.ts'
+import { body, k1 } from '../support/pushes.ts'
 import type { Answer } from '../support/receiver.ts'
 import type { Spot } from '../support/spots.ts'
 
@@ -22,6 +23,7 @@ type Health = {
     accepted: number
     duplicates: number
     unexpected: number
+    bodyDigests: { asReceived: number; compact: number }
     lastAcceptedAt: number | null
     refused: Record<string, { count: number; says: string }>
     lastRefusals: { at: number; reason: string; says: string }[]
@@ -53,7 +55,7 @@ test('an agent that never pushed has an empty record', async () => {
   const spot = await fresh({ token: true })
   expect((await healthOf(spot)).pushes).toEqual({
     ...{ approximate: true, accepted: 0, duplicates: 0, unexpected: 0, lastAcceptedAt: null },
-    ...{ refused: {}, lastRefusals: [] },
+    ...{ bodyDigests: { asReceived: 0, compact: 0 }, refused: {}, lastRefusals: [] },
   })
 })
 
@@ -72,6 +74,25 @@ test('what pushes came to is counted, and when the last was accepted', async () 
       lastRefusals: [],
     },
   })
+})
+
+test('which form of the body the signed digest covered is recorded with the push and counted', async () => {
+  const to = await fresh()
+  const compact = sha256Hex(Buffer.from(JSON.stringify(JSON.parse(body))))
+  const spaced = JSON.stringify(JSON.parse(body), null, 2)
+  const pushes: Push[] = [
+    { task: 't-100' },
+    { task: 't-100', body: spaced, jwt: signed({ request_body_sha256: compact }) },
+    { task: 't-100', jwt: signed({ request_body_sha256: undefined }) },
+  ]
+  const { effects } = await door.during(async () => {
+    for (const push of pushes) expect((await door.send({ ...push, to })).status).toBe(202)
+  })
+  expect(recordsIn(effects).map(({ body: { Item } }) => (Item as { digest?: unknown }).digest)).toEqual([
+    ...[{ S: 'raw' }, { S: 'compact' }, undefined],
+  ])
+  await tell()
+  expect((await healthOf(to)).pushes.bodyDigests).toEqual({ asReceived: 1, compact: 1 })
 })
 
 test('refusals are counted by reason, the last five with when and why', async () => {
