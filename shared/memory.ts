@@ -31,6 +31,8 @@ export function createMemory(now: () => number): Memory {
     const agent = sub && (await getAgent(table, sub.tenant, sub.agent))
     const at = now()
     const known = sub && agent && { sub, agent, at }
+    // What is read anew takes its old place from itself, not from another.
+    kept.delete(ref)
     const [oldest] = kept.keys()
     if (kept.size >= remembered && oldest !== undefined) kept.delete(oldest)
     kept.set(ref, { at, known })
