@@ -74,12 +74,23 @@ export const judgeFault = ({ fault, message }: NetError): Failure => ({
 /** Makes an agent's words fit to be stored and shown. */
 export function cleanWords(words: string, secrets: string[]): string {
   let clean = words
-  for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '…')
+  for (const one of secrets.flatMap(spellings)) clean = clean.replaceAll(one, '…')
   return clean
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
     .trim()
     .slice(0, 300)
     .toWellFormed()
+}
+
+/** A secret as it may come back: plain, or within JSON, a URL or a form; the longest first, for one may hold another. */
+function spellings(secret: string): string[] {
+  const escaped = [
+    encodeURIComponent(secret.toWellFormed()),
+    new URLSearchParams({ '': secret }).toString().slice(1),
+  ]
+  const lower = escaped.map(text => text.replace(/%[\dA-F]{2}/g, byte => byte.toLowerCase()))
+  const all = new Set([secret, JSON.stringify(secret).slice(1, -1), ...escaped, ...lower])
+  return [...all].filter(text => text !== '').sort((a, b) => b.length - a.length)
 }
 
 function troubleOf(status: number, code: number | undefined): Trouble {

@@ -347,6 +347,10 @@ describe('the agent’s own words', () => {
     [{ type: 'basic', username: 'u', password: 'secret-1' }, 'secret-1'],
     [{ type: 'basic', username: 'u', password: 'secret-1' }, Buffer.from('u:secret-1').toString('base64')],
     [{ type: 'apiKey', in: 'query', name: 'k', value: 'secret-1' }, 'secret-1'],
+    [{ type: 'bearer', token: 's/1+2=' }, 's%2F1%2B2%3D'],
+    [{ type: 'bearer', token: 's/1+2=' }, 's%2f1%2b2%3d'],
+    [{ type: 'basic', username: 'u', password: 'a b(c)"' }, 'a+b%28c%29%22'],
+    [{ type: 'basic', username: 'u', password: 'a b"c' }, 'a b\\"c'],
   ])('do not repeat what we showed the agent', async (credentials, secret) => {
     const endpoint = { ...rpc, ...(credentials && { credentials }) }
     expect(await detailOf(endpoint, `Wrong: ${secret}!`)).toBe('Wrong: …!')
