@@ -1,5 +1,6 @@
 // The schema of the credentials that agents are called with, and where their tokens may be asked for. They are sealed at once and never returned.
 import * as z from 'zod'
+import { invalidField } from '../../shared/errors.ts'
 import type { Credentials } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { allowedUrl } from './targets.ts'
@@ -67,6 +68,8 @@ export function judged(
   pointer: string,
 ): { credentials: Credentials; tokenOrigin?: string } {
   if (credentials.type !== 'oauth2') return { credentials }
+  // RFC 6749 section 3.2; an empty one counts, too.
+  if (credentials.tokenUrl.includes('#')) throw invalidField(`${pointer}/tokenUrl`, 'Expected no fragment')
   const tokenUrl = allowedUrl(relay, credentials.tokenUrl, `${pointer}/tokenUrl`)
   return { credentials: { ...credentials, tokenUrl }, tokenOrigin: new URL(tokenUrl).origin }
 }

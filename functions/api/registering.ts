@@ -25,8 +25,14 @@ const JwtRequest = z.strictObject({
   skewSeconds: z.number().int().min(0).max(300).default(60),
 })
 
+/** No header is inside what a JWT signs, so none can tell how old a push is; whoever asks for one is told. */
+const timestampHeader = z
+  .never('Not taken: a header is not inside what is signed; iat and exp of the JWT tell the age')
+  .optional()
+
 const VerificationRequest = z.strictObject({
-  jwt: JwtRequest.optional(),
+  timestampHeader,
+  jwt: JwtRequest.extend({ timestampHeader }).optional(),
   token: z.boolean().optional(),
   authorization: z.enum(['Bearer', 'Basic']).optional(),
 })
@@ -182,7 +188,7 @@ function verificationOf(relay: Relay, asked: AgentRequest['verification']): Veri
     throw invalidField('/verification', 'With jwt no token and no authorization is handed out')
   if (jwt.digest !== 'required' && jwt.issuer === undefined)
     throw invalidField('/verification/jwt/issuer', 'Required unless digest is required')
-  const { issuer, audience, ...rest } = jwt
+  const { issuer, audience, timestampHeader: _, ...rest } = jwt
   return {
     jwt: {
       ...rest,

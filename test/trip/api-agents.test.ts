@@ -180,6 +180,13 @@ describe('the origins of an agent', () => {
     expectProblem(api, await put('granted', moved), 'origin_changed', ['/origins'])
     const wild = { cardUrl: cardUrl(), credentials: { ...credentials, tokenUrl: 'ftp://127.0.0.1/' } }
     expectProblem(api, await put('granted', wild), 'address_not_allowed', ['/credentials/tokenUrl'])
+    for (const end of ['#', '#part']) {
+      const cut = {
+        cardUrl: cardUrl(),
+        credentials: { ...credentials, tokenUrl: `${tokenOrigin}/token${end}` },
+      }
+      expectProblem(api, await put('granted', cut), 'invalid', ['/credentials/tokenUrl'])
+    }
     const none = await put('granted', { cardUrl: cardUrl(), credentials: null })
     expect(none.body).toMatchObject({ origins: [host.origin], hasCredentials: false })
   })
@@ -322,6 +329,16 @@ describe('the proofs of pushes', () => {
       'half a second',
       { jwt: { jwksUrl: keys, issuer: 'i', skewSeconds: 0.5 } },
       '/verification/jwt/skewSeconds',
+    ],
+    [
+      'a header that tells the time',
+      { token: true, timestampHeader: 'x-time' },
+      '/verification/timestampHeader',
+    ],
+    [
+      'a header beside a JWT',
+      { jwt: { jwksUrl: keys, issuer: 'i', timestampHeader: 'x-time' } },
+      '/verification/jwt/timestampHeader',
     ],
     ['a scheme that few senders know', { authorization: 'Digest' }, '/verification/authorization'],
     ['half a surrogate', { jwt: { jwksUrl: keys, issuer: '\ud800' } }, '/verification/jwt/issuer'],

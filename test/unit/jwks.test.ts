@@ -124,6 +124,14 @@ describe('sets', () => {
       flags: ['too_many_keys', 'unsupported_key'],
     })
   })
+
+  test('case 17: as many members as the cap holds cost no more than 200, and a byte beyond it none', () => {
+    const head = `{"keys":[${JSON.stringify(ec.jwk)}`
+    const full = `${head}${',{}'.repeat((largestSet - head.length - 2) / 3)}]}`
+    const padded = full.padEnd(largestSet)
+    expect(read(padded)).toMatchObject({ ok: true, flags: ['too_many_keys', 'unsupported_key'] })
+    expect(read(`${padded} `)).toMatchObject({ ok: false, why: 'too_large' })
+  })
 })
 
 describe('choosing', () => {
