@@ -2,7 +2,7 @@
 import { isNews, type PushReading } from './a2a/task.ts'
 import { rates } from './limits.ts'
 import type { Known } from './memory.ts'
-import { noticeTimerMs, windowMs } from './policy.ts'
+import { leadMs, noticeTimerMs, windowMs } from './policy.ts'
 import { sendLook } from './queue.ts'
 import type { Rates } from './rates.ts'
 import type { Relay } from './relay.ts'
@@ -63,7 +63,7 @@ export async function accept(
   try {
     const pointer = stored ? { notice: key, timer } : {}
     const message = { v: 1, kind: 'notice', ...body, ...pointer } as const
-    await sendLook(queuesFor(relay, sub), group, message)
+    await sendLook(queuesFor(relay, sub), group, message, leadMs(sub, state))
     relay.log({ step: 'notice.queued', level: timer ? 'info' : 'debug', ...named })
     return 'accepted'
   } catch (error) {

@@ -70,6 +70,13 @@ export const ridesAlong = (watch: Watch, cause: Cause, now: number): boolean =>
 export const trailingMs = (wait: number, cause: Cause): number =>
   isNews(cause.state) ? wait : wait + windowMs
 
+/**
+ * How long the first look for a push may wait: one that names no news, to a subscription that does not want to hear of
+ * its state, waits until all that comes within its window needs no look of its own.
+ */
+export const leadMs = (sub: Subscription, named: TaskState | undefined): number =>
+  isNews(named) || sub.taskId === undefined || (named !== undefined && wants(sub, named)) ? 0 : 2 * windowMs
+
 /** Start of a look: now, but later than the one before, so that it fences. */
 export const startAfter = (watch: Watch, now: number): number => Math.max(now, watch.lookAt + 1)
 
