@@ -1,5 +1,5 @@
 // Lambda's shapes on one side, a door's own on the other: builds the door's world once, parses each record, answers batches in part.
-import type { LambdaFunctionURLEvent, SQSBatchResponse, SQSEvent } from 'aws-lambda'
+import type { LambdaFunctionURLEvent, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda'
 import { createRelay, type Relay } from '../shared/relay.ts'
 
 export type HttpResult = {
@@ -34,30 +34,45 @@ export function onLambda<Event, Result>(
 /**
  * Runs a batch side by side and reports the records that shall come again (ReportBatchItemFailures). A poison
  * message fails alone, so that its neighbours are not repeated and it reaches the dead-letter queue.
+ * @param subjectOf names what a message is about: of several about the same, the others wait for the first, which may
+ *   well do their work too
  */
 export function eachRecord(
   relay: Relay,
   handle: (body: unknown) => Promise<Handled>,
+  subjectOf: (body: unknown) => string | undefined = () => undefined,
 ): (event: SQSEvent) => Promise<SQSBatchResponse> {
+  const run = async ({ messageId, body, attributes }: SQSRecord): Promise<string | undefined> => {
+    try {
+      return (await handle(JSON.parse(body))) === 'again' ? messageId : undefined
+    } catch (error) {
+      const receives = attributes.ApproximateReceiveCount
+      relay.log({ step: 'message.failed', level: 'error', messageId, receives, error })
+      return messageId
+    }
+  }
   return async event => {
-    const failed = await Promise.all(
-      event.Records.map(async ({ messageId, body, attributes }) => {
-        try {
-          return (await handle(JSON.parse(body))) === 'again' ? messageId : undefined
-        } catch (error) {
-          relay.log({
-            step: 'message.failed',
-            level: 'error',
-            messageId,
-            receives: attributes.ApproximateReceiveCount,
-            error,
-          })
-          return messageId
-        }
-      }),
-    )
+    const firsts = new Map<string, Promise<unknown>>()
+    const running = event.Records.map(record => {
+      const subject = subjectOf(parse(record.body))
+      const first = subject === undefined ? undefined : firsts.get(subject)
+      if (first !== undefined) return first.then(() => run(record))
+      const ran = run(record)
+      if (subject !== undefined) firsts.set(subject, ran)
+      return ran
+    })
+    const failed = await Promise.all(running)
     return {
       batchItemFailures: failed.flatMap(id => (id === undefined ? [] : [{ itemIdentifier: id }])),
     }
+  }
+}
+
+/** What a message holds; undefined if it is no JSON, of which the handling then tells. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

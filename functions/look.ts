@@ -1,7 +1,7 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
 import type { Looked } from '../shared/asking.ts'
 import { createKeySets } from '../shared/keysets.ts'
-import { LookMessage, type NoticeMessage, type WatchMessage } from '../shared/messages.ts'
+import { LookMessage, NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
 import { aheadTries, floorMs, isOver, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
 import { refreshKeys } from '../shared/refreshing.ts'
@@ -19,14 +19,21 @@ import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.
 export const door = (relay: Relay): QueueHandler => {
   const { net, now, log, table } = relay
   const keySets = createKeySets({ net, store: keyStore(table), now, log })
-  return eachRecord(relay, async body => {
+  const handle = async (body: unknown): Promise<Handled> => {
     const message = LookMessage.parse(body)
     if (message.kind === 'notice') return lookForNotice(within(relay, message), message)
     if (message.kind === 'pending') return lookForPending(relay, message.notice)
     if (message.kind === 'subscription') return settleSubscription(relay, message.sub)
     if (message.kind === 'keys') return refreshKeys(relay, keySets, message)
     return lookForWatch(within(relay, message), message)
-  })
+  }
+  return eachRecord(relay, handle, subjectOf)
+}
+
+/** Pushes of one task come in bursts: the look for the first that is in a batch may show what the others named. */
+function subjectOf(body: unknown): string | undefined {
+  const { data } = NoticeMessage.safeParse(body)
+  return data && `${data.sub} ${data.taskId}`
 }
 
 export const handler = onLambda('look', door)
