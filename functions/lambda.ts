@@ -38,7 +38,7 @@ export function onLambda<Event, Result>(
  *   well do their work too
  */
 export function eachRecord(
-  relay: Relay,
+  relay: Pick<Relay, 'log'>,
   handle: (body: unknown) => Promise<Handled>,
   subjectOf: (body: unknown) => string | undefined = () => undefined,
 ): (event: SQSEvent) => Promise<SQSBatchResponse> {

@@ -40,16 +40,26 @@ test('of ten pushes at once the last state is told, with at most one look in eac
   expect(await trip.task(scene.id, taskId)).toMatchObject({ state: 'completed', stale: false })
 })
 
+test('a burst of pushes that tell of progress costs one look', async () => {
+  const scene = await trip.scene()
+  const { hook, taskId } = await trip.begin(scene)
+  const before = scene.agent.calls('GetTask')
+  await Promise.all([1, 2, 3, 4].map(step => push(hook, progressPush(taskId, step))))
+  await trip.pass(8000, 8)
+  expect(scene.agent.calls('GetTask') - before).toBe(1)
+})
+
 test('a stream of pushes costs at most one look in each window, and its last state is told', async () => {
   const scene = await trip.scene()
   const { client, hook, taskId } = await trip.begin(scene)
   const count = countLooks(scene.agent)
-  for (let step = 0; step < 12; step++) {
+  for (let step = 0; step < 18; step++) {
     await push(hook, progressPush(taskId, step))
     await trip.settle()
-    if (step % 4 === 3) trip.local.advance(windowMs)
+    if (step % 3 === 2) trip.local.advance(windowMs)
   }
   const { looks, windows } = count()
+  // Each look waits two windows for its burst, but a stream without a gap puts off none for longer.
   expect(looks).toBeGreaterThan(1)
   expect(looks).toBeLessThanOrEqual(windows)
   await scene.agent.setState(taskId, 'input-required')

@@ -12,6 +12,7 @@ import {
   isSettled,
   isSuperseded,
   isUnpublished,
+  leadMs,
   pollMs,
   ridesAlong,
   startAfter,
@@ -139,6 +140,17 @@ describe('a push rides along on a look that is on its way', () => {
   test.each(taskStates)('%s is put off no longer than it must if it is news, else a window more', state => {
     expect(trailingMs(300, { at: now, state })).toBe(isNews(state) ? 300 : 300 + windowMs)
   })
+
+  test.each(taskStates)(
+    '%s is looked at once if it is news or wanted, else when its burst is over',
+    state => {
+      const bound = { ...asking, taskId: 'k-1' }
+      expect(leadMs(bound, state)).toBe(isNews(state) ? 0 : 2 * windowMs)
+      expect(leadMs({ ...bound, states: [state] }, state)).toBe(0)
+      // Whoever waits for the first push to be bound is not kept waiting.
+      expect(leadMs(asking, state)).toBe(0)
+    },
+  )
 })
 
 /** A subscription to questions only. */
