@@ -14,7 +14,7 @@ import { startDeadline } from '../shared/deadline.ts'
 import { type ErrorCode, says, statusOf } from '../shared/errors.ts'
 import { isHook, refOf } from '../shared/hooks.ts'
 import { createKeySets } from '../shared/keysets.ts'
-import { rates } from '../shared/limits.ts'
+import { limits, rates } from '../shared/limits.ts'
 import { createMemory, type Known } from '../shared/memory.ts'
 import { hopHeader } from '../shared/names.ts'
 import { type Court, prove } from '../shared/proving.ts'
@@ -32,8 +32,6 @@ const tableMs = 3000
 /** Before that the keys have theirs: when the table hangs, what is remembered of them has to do. */
 const keysMs = 2750
 const queueMs = 3500
-/** Largest body, decoded: what Lambda takes as base64. */
-const largestBody = 4_400_000
 
 /** As deep as an agent's answer may be: a push may hold the same task. */
 const deepestPush = 512
@@ -109,7 +107,7 @@ async function take(
   proof: Genuine['proof'],
 ): Promise<HttpResult> {
   const { relay, tally, now } = world
-  if (request.body.length > largestBody) return takeTooLarge(world, known, proof)
+  if (request.body.length > limits.pushBytes) return takeTooLarge(world, known, proof)
   const parsed = parseBody(request.body, deepestPush)
   if (!parsed.ok) return refusePush(world, known, 'body_unreadable', refuse('bad_request', parsed.why))
   const read = readPush(parsed.value)

@@ -5,8 +5,6 @@ import type { Failure } from './a2a/trouble.ts'
 const second = 1000
 const minute = 60 * second
 
-/** Calls of one agent at a time, unless it was registered with another number. */
-export const usualCalls = 10
 /** How long a call keeps its slot, should nobody give it back: the longest exchange, and what stands around it. */
 export const slotMs = exchangeMs + 2 * second
 /** How many calls in a row must have failed, and for how long, before the agent is left alone. */

@@ -1,5 +1,6 @@
 // Reads an agent's published key set and picks the keys that may have signed a JWT. Pure; it fetches and remembers nothing.
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import { limits } from './limits.ts'
 
 /** A published key that may verify. `id` is its JWK text: equal keys have equal ids. */
 export type PublishedKey = {
@@ -26,9 +27,6 @@ export type KeySetReading =
 
 type Family = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519'
 
-/** Room for every honest set (real ones pass 50 kB), small enough to be stored. */
-export const largestSet = 512 * 1024
-const mostKeys = 200
 const longestKid = 256
 /** Keys tried for one JWT. */
 const mostTries = 5
@@ -56,13 +54,13 @@ export const familyOf = (alg: string): Family | undefined => families.get(alg)
 
 /** Reads a key set. One bad member never spoils the others (RFC 7517 section 5). */
 export function readJwks(bytes: Uint8Array): KeySetReading {
-  if (bytes.length > largestSet) return { ok: false, why: 'too_large', flags: [] }
+  if (bytes.length > limits.keySetBytes) return { ok: false, why: 'too_large', flags: [] }
   const members = readMembers(bytes)
   if (members === undefined) return { ok: false, why: 'not_a_key_set', flags: [] }
   const flags = new Set<KeyFlag>()
-  if (members.length > mostKeys) flags.add('too_many_keys')
+  if (members.length > limits.keysOfSet) flags.add('too_many_keys')
   const keys: PublishedKey[] = []
-  for (const member of members.slice(0, mostKeys)) {
+  for (const member of members.slice(0, limits.keysOfSet)) {
     const key = readKey(member)
     if (typeof key === 'string') flags.add(key)
     else if (key !== undefined) keys.push(key)

@@ -1,5 +1,6 @@
 // Reads a compact JWS down to header and claims and refuses what needs no key to be refused. Pure; it verifies no signature.
 import { familyOf } from './jwks.ts'
+import { limits } from './limits.ts'
 import type { Reason } from './reasons.ts'
 
 export type Claims = Record<string, unknown>
@@ -9,8 +10,6 @@ export type Jwt = { text: string; alg: string; kid: string | undefined; claims: 
 
 export type JwtReading = { ok: true; jwt: Jwt } | { ok: false; reason: Reason }
 
-/** More than any honest push token, less than the header limits of the gateways in front. */
-const longestJwt = 8192
 const longestKid = 256
 /** Claims are flat in practice; the bound keeps every later walk over them short. */
 const mostBrackets = 100
@@ -22,7 +21,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * @param algorithms the registered list; an algorithm outside it is refused before anything else is looked at (RFC 8725 section 3.1)
  */
 export function readJwt(text: string, algorithms: readonly string[]): JwtReading {
-  if (text.length > longestJwt) return { ok: false, reason: 'jwt_too_long' }
+  if (text.length > limits.jwtCharacters) return { ok: false, reason: 'jwt_too_long' }
   const [head = '', payload = '', signature, ...more] = text.split('.')
   const header = readPart(head)
   if (header === undefined || signature === undefined || more.length > 0)

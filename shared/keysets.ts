@@ -1,6 +1,7 @@
 // Keeps agents' published keys at hand: in memory, in the table, and fetched anew when they run out or do not fit. It judges no JWT.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chooseKeys, type KeyFlag, largestSet, type PublishedKey, readJwks } from './jwks.ts'
+import { chooseKeys, type KeyFlag, type PublishedKey, readJwks } from './jwks.ts'
+import { limits } from './limits.ts'
 import type { Log } from './log.ts'
 import { type Net, NetError } from './net.ts'
 import type { AgentName, KeyStore, StoredKeys } from './store/keysets.ts'
@@ -219,7 +220,7 @@ async function fetchSet({ net, signal }: Parts, url: string): Promise<Fetched> {
       ...{ url, ...(signal !== undefined && { signal }) },
       headers: { accept: 'application/jwk-set+json, application/json' },
       timeoutMs: fetchMs,
-      maxBytes: largestSet,
+      maxBytes: limits.keySetBytes,
     })
     if (reply.status !== 200) return { ok: false, fault: `status_${reply.status}`, flags: [] }
     const read = readJwks(reply.body)

@@ -1,4 +1,4 @@
-// All stated limits in one table; the README repeats it. Pure.
+// All stated limits in one place; the README's one table repeats them. Pure.
 import type { Rate } from './rates.ts'
 
 /**
@@ -19,5 +19,29 @@ export const rates = {
  * counts down. Targets given inline belong to their subscription and are not counted.
  */
 export const tenantLimits = { agents: 1000, targets: 10_000, subscriptions: 100_000 } as const
+
+/** What one thing may have or be: counts, and sizes in bytes or characters as the name says. */
+export const limits = {
+  subscriptionsOfTask: 50,
+  targetsOfSubscription: 10,
+  targetsOfOperations: 10,
+  originsOfAgent: 10,
+  callsOfAgent: 10,
+  mostCallsOfAgent: 100,
+  attemptsAtTarget: 10,
+  /** Decoded: what Lambda takes as base64. */
+  pushBytes: 4_400_000,
+  requestBytes: 256 * 1024,
+  answerBytes: 8 * 1024 * 1024,
+  snapshotBytes: 256 * 1024,
+  /** Room for every honest set (real ones pass 50 kB), small enough to be stored. */
+  keySetBytes: 512 * 1024,
+  keysOfSet: 200,
+  /** More than any honest push token, less than the header limits of the gateways in front. */
+  jwtCharacters: 8192,
+  taskIdBytes: 256,
+  idCharacters: 64,
+  itemsOfPage: 100,
+} as const
 
 export type Counted = keyof typeof tenantLimits

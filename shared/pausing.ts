@@ -1,4 +1,5 @@
 // Decides who may call a target now, when it is paused and for how long. Pure: time and chance are arguments.
+import { limits } from './limits.ts'
 import type { Gate, Target } from './model.ts'
 
 const second = 1000
@@ -15,8 +16,6 @@ export const slotMs = 25 * second
 export const probeMs = 40 * second
 /** So long after a pause wakes may still come to wait: lease of a delivery, lag of the index, clocks apart. */
 export const stragglersMs = 90 * second
-/** Attempts at one target at a time, unless the target says otherwise. */
-export const usualConcurrency = 10
 
 /** How long a target is paused: half a minute, doubled by each probe that failed, at most an hour; a tenth is chance. */
 export const pauseMs = (pauses: number, share: number): number =>
@@ -40,7 +39,7 @@ export type Way =
   | { kind: 'paused' }
   | { kind: 'full'; waitMs: number }
 
-const slotsOf = (limits: Limits): number => limits.maxConcurrency ?? usualConcurrency
+const slotsOf = ({ maxConcurrency = limits.attemptsAtTarget }: Limits): number => maxConcurrency
 
 /** Time from one attempt to the next at the target's rate. */
 export const paceMs = (rate: number): number => Math.ceil(second / rate)

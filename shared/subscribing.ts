@@ -2,6 +2,7 @@
 import { type HandedOut, handOut, type PushConfig, registerConfig, removeConfig } from './a2a/configs.ts'
 import { callAs } from './calling.ts'
 import { hookSecrets, hookUrl } from './issued.ts'
+import { limits } from './limits.ts'
 import type { Agent, Registration, Subscription } from './model.ts'
 import { floorMs } from './policy.ts'
 import { sendLook } from './queue.ts'
@@ -9,7 +10,7 @@ import { type Relay, within } from './relay.ts'
 import { removeGrant } from './store/grants.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration } from './store/subscriptions.ts'
-import { getWatch, leaveWatch, openWatch, subsLimit, watchedBy } from './store/watches.ts'
+import { getWatch, leaveWatch, openWatch, watchedBy } from './store/watches.ts'
 
 /** The push config of a subscription. With signed pushes no static secret: senders would put it where the JWT belongs. */
 function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
@@ -53,7 +54,7 @@ export async function watchTask(relay: Relay, sub: Subscription, taskId: string)
 /** True when the task can take one subscription more, or has this one already. */
 export async function hasRoom(relay: Relay, sub: Subscription, taskId: string): Promise<boolean> {
   const watch = await getWatch(relay.table, watchOf(sub.tenant, sub.agent, sub.principal, taskId))
-  return watch === undefined || watch.subs.length < subsLimit || watch.subs.includes(sub.ref)
+  return watch === undefined || watch.subs.length < limits.subscriptionsOfTask || watch.subs.includes(sub.ref)
 }
 
 /** Queues a look at the subscription's task, or a sweep of its agent. */

@@ -12,9 +12,9 @@ import {
   slotMs,
   stateOf,
   trips,
-  usualCalls,
   waitingMs,
 } from './breaker.ts'
+import { limits } from './limits.ts'
 import type { Waited } from './messages.ts'
 import type { Agent } from './model.ts'
 import type { Relay } from './relay.ts'
@@ -42,7 +42,7 @@ export type Entered = { ok: true; turn: Turn } | { ok: false; afterMs: number; w
 /** How often another slot is tried when others were quicker. */
 const tries = 3
 
-export const limitOf = ({ maxConcurrentCalls = usualCalls }: Callee): number => maxConcurrentCalls
+export const limitOf = ({ maxConcurrentCalls = limits.callsOfAgent }: Callee): number => maxConcurrentCalls
 
 const share = (relay: World): number => (relay.random(1)[0] ?? 0) / 256
 

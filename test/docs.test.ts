@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { settings } from '../shared/config.ts'
-import { rates, tenantLimits } from '../shared/limits.ts'
+import { limits, rates, tenantLimits } from '../shared/limits.ts'
 
 const read = (name: string): string => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
 
@@ -19,7 +19,9 @@ const rowsOf = (text: string): string[][] =>
     )
 
 describe('the README', () => {
-  const rows = rowsOf(read('README.md'))
+  const text = read('README.md')
+  const rows = rowsOf(text)
+  const count = (many: number): string => many.toLocaleString('en')
 
   test.each(Object.entries(settings))('states the setting %s as the code does', (name, setting) => {
     const fallback = 'fallback' in setting && setting.fallback !== '' ? `\`${setting.fallback}\`` : ''
@@ -34,8 +36,41 @@ describe('the README', () => {
 
   test.each(Object.entries(tenantLimits))('states the limit of %s as the code does', (name, limit) => {
     expect(
-      rows.some(([first = '', number]) => first.includes(name) && number === limit.toLocaleString('en')),
+      rows.some(([first = '', number]) => first.startsWith(name) && number === limit.toLocaleString('en')),
     ).toBe(true)
+  })
+
+  /** A limit without a row here is a fault of type. */
+  const stated: Record<keyof typeof limits, [what: string, most: string]> = {
+    subscriptionsOfTask: ['subscriptions on one task as one principal', count(limits.subscriptionsOfTask)],
+    targetsOfSubscription: ['targets of one subscription', count(limits.targetsOfSubscription)],
+    targetsOfOperations: ['operational targets', count(limits.targetsOfOperations)],
+    originsOfAgent: ['origins that a registration names', count(limits.originsOfAgent)],
+    callsOfAgent: ['looks that call one agent at a time', count(limits.callsOfAgent)],
+    mostCallsOfAgent: ['the same, as `maxConcurrentCalls` may ask', count(limits.mostCallsOfAgent)],
+    attemptsAtTarget: ['attempts at one target at a time', count(limits.attemptsAtTarget)],
+    pushBytes: ["a push's body", `${limits.pushBytes / 1e6} MB`],
+    requestBytes: ["a request's body", `${limits.requestBytes / 1024} KB`],
+    answerBytes: ["an agent's answer, inflated", `${limits.answerBytes / 1024 ** 2} MB`],
+    snapshotBytes: ["a task's body that is kept, gzipped", `${limits.snapshotBytes / 1024} KB`],
+    keySetBytes: ['a key set, inflated', `${limits.keySetBytes / 1024} KB`],
+    keysOfSet: ['members of a key set that are looked at', count(limits.keysOfSet)],
+    jwtCharacters: ["a push's JWT", `${count(limits.jwtCharacters)} characters`],
+    taskIdBytes: ["an agent's task id", `${limits.taskIdBytes} bytes`],
+    idCharacters: ['an id that callers choose', `${limits.idCharacters} characters`],
+    itemsOfPage: ['a page of a list', `${limits.itemsOfPage} items`],
+  }
+
+  test.each(Object.entries(stated))('states the limit %s as the code does', (_name, row) => {
+    expect(rows.map(cells => cells.slice(0, 2))).toContainEqual(row)
+  })
+
+  test('states all limits in one table', () => {
+    const [, after = ''] = text.split('## Limits')
+    const [section = ''] = after.split('\n## ')
+    expect(section.match(/^\| --- /gm)).toHaveLength(1)
+    const all = [rates, tenantLimits, limits].flatMap(Object.keys)
+    expect(rowsOf(section).length - 2).toBe(all.length)
   })
 })
 

@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import { invalidField } from '../../shared/errors.ts'
 import { canonical, deriveKey, hmac, sameSecret } from '../../shared/hash.ts'
+import { limits } from '../../shared/limits.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { readWhole } from './input.ts'
 
@@ -14,7 +15,6 @@ export type Page = {
   cursor: (next: string | undefined) => string | undefined
 }
 
-const most = 100
 const usual = 50
 const markLength = 16
 
@@ -36,7 +36,7 @@ export function readPage(relay: Relay, c: Context, tenant: string): Page {
   if (after !== '' && !roots.some(one => sameSecret(marked(one, inner), after)))
     throw invalidField('?after', 'Expected the cursor of a page before')
   return {
-    limit: readWhole(c, 'limit', { least: 1, most, fallback: usual }),
+    limit: readWhole(c, 'limit', { least: 1, most: limits.itemsOfPage, fallback: usual }),
     after: inner || undefined,
     cursor: next => (next === undefined ? undefined : marked(root, next)),
   }

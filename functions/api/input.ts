@@ -3,11 +3,10 @@ import type { Context } from 'hono'
 import * as z from 'zod'
 import { parseBody } from '../../shared/a2a/read.ts'
 import { type FieldError, invalidField, RouseError } from '../../shared/errors.ts'
-import { type Counted, tenantLimits } from '../../shared/limits.ts'
+import { type Counted, limits, tenantLimits } from '../../shared/limits.ts'
 
-const bodyLimit = 256 * 1024
-export const idPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/
-const idSays = 'Expected 1 to 64 of letters, digits and . _ ~ -, beginning with a letter or digit'
+export const idPattern = new RegExp(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,${limits.idCharacters - 1}}$`)
+const idSays = `Expected 1 to ${limits.idCharacters} of letters, digits and . _ ~ -, beginning with a letter or digit`
 
 /** Ids that callers choose: 1 to 64 of letters, digits and `._~-`, beginning with a letter or digit. */
 export const Id = z.string().regex(idPattern, idSays)
@@ -16,7 +15,10 @@ export const Id = z.string().regex(idPattern, idSays)
 export const Text = z.string().regex(/^[^\p{Cc}\p{Cs}]*$/u, 'Expected no control characters')
 
 /** Ids that agents choose: any such text of 1 to 256 bytes, which is what pushes and answers may name. */
-export const TaskId = Text.min(1).refine(id => Buffer.byteLength(id) <= 256, 'Expected at most 256 bytes')
+export const TaskId = Text.min(1).refine(
+  id => Buffer.byteLength(id) <= limits.taskIdBytes,
+  `Expected at most ${limits.taskIdBytes} bytes`,
+)
 
 /**
  * Reads a JSON body by a schema. Unknown fields are refused by name, so make schemas with `z.strictObject`; so are
@@ -31,8 +33,8 @@ export async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> 
   if (!/^(?:identity)?$/i.test(c.req.header('content-encoding')?.trim() ?? ''))
     throw new RouseError('unsupported_media_type', { detail: 'Compressed bodies are not taken.' })
   const bytes = new Uint8Array(await c.req.arrayBuffer())
-  if (bytes.length > bodyLimit)
-    throw new RouseError('too_large', { detail: `The body may have ${bodyLimit} bytes.` })
+  if (bytes.length > limits.requestBytes)
+    throw new RouseError('too_large', { detail: `The body may have ${limits.requestBytes} bytes.` })
   const parsed = parseBody(bytes)
   if (!parsed.ok) throw new RouseError('bad_request', { detail: parsed.why })
   return parse(schema, parsed.value)

@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import * as z from 'zod'
 import { invalidField, RouseError } from '../../shared/errors.ts'
+import { limits } from '../../shared/limits.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getOperations, putOperations, removeOperations } from '../../shared/store/operations.ts'
 import { getTarget } from '../../shared/store/targets.ts'
@@ -9,7 +10,7 @@ import { type Env, tenantOf } from './auth.ts'
 import { Id, onlyQuery, readBody } from './input.ts'
 import { isInline } from './targets.ts'
 
-const OperationsRequest = z.strictObject({ targets: z.array(Id).min(1).max(10) })
+const OperationsRequest = z.strictObject({ targets: z.array(Id).min(1).max(limits.targetsOfOperations) })
 
 export function operations(relay: Relay): Hono<Env> {
   const { table } = relay

@@ -5,6 +5,7 @@ import { sealCredentials } from '../../shared/calling.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
 import { idOf } from '../../shared/hash.ts'
 import { algorithms } from '../../shared/jwks.ts'
+import { limits } from '../../shared/limits.ts'
 import type { Agent, Verification } from '../../shared/model.ts'
 import { NetError } from '../../shared/net.ts'
 import type { Relay } from '../../shared/relay.ts'
@@ -49,7 +50,7 @@ export const AgentRequest = z.strictObject({
   agentTenant: Id.optional(),
   origins: z
     .array(z.string().max(300).refine(isOrigin, 'Expected an origin such as https://agent.example'))
-    .max(10)
+    .max(limits.originsOfAgent)
     .default([]),
   credentials: CredentialsRequest.nullable().optional(),
   verification: VerificationRequest.optional(),
@@ -59,7 +60,7 @@ export const AgentRequest = z.strictObject({
     .min(60)
     .max(6 * 60 * 60)
     .optional(),
-  maxConcurrentCalls: z.number().int().min(1).max(100).optional(),
+  maxConcurrentCalls: z.number().int().min(1).max(limits.mostCallsOfAgent).optional(),
   offline: z.boolean().default(false),
 })
 

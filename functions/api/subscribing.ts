@@ -6,6 +6,7 @@ import { sealCredentials } from '../../shared/calling.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
 import { canonical, idOf } from '../../shared/hash.ts'
 import { makeHook, refOf } from '../../shared/hooks.ts'
+import { limits } from '../../shared/limits.ts'
 import type { Agent, Registration, Subscription, Target } from '../../shared/model.ts'
 import { bindMs } from '../../shared/policy.ts'
 import { type Relay, within } from '../../shared/relay.ts'
@@ -57,7 +58,7 @@ export const SubscriptionRequest = z.strictObject({
   client: Id.optional(),
   targets: z
     .array(z.union([Id, TargetRequest]))
-    .max(10)
+    .max(limits.targetsOfSubscription)
     .default([]),
   agentTenant: Id.optional(),
   credentials: CredentialsRequest.optional(),

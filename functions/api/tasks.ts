@@ -1,6 +1,7 @@
 // Routes of the reading side: a task as last seen, a client's inbox, and wakes with their attempts.
 import { type Context, Hono } from 'hono'
 import { invalidField, RouseError } from '../../shared/errors.ts'
+import { limits } from '../../shared/limits.ts'
 import type { Wake, Watch } from '../../shared/model.ts'
 import { readWakeId } from '../../shared/names.ts'
 import type { Relay } from '../../shared/relay.ts'
@@ -34,7 +35,7 @@ export function tasks(relay: Relay): Hono<Env> {
       const tenant = tenantOf(c.get('caller'), 'read')
       const client = parse(Id, c.req.query('client'), '?client')
       const after = readWhole(c, 'after', { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 })
-      const limit = readWhole(c, 'limit', { least: 1, most: 100, fallback: 50 })
+      const limit = readWhole(c, 'limit', { least: 1, most: limits.itemsOfPage, fallback: 50 })
       const feed = await readInbox(table, tenant, client, { after, limit, now: relay.now() })
       return c.json({ client, entries: feed.entries, next: String(feed.next) })
     })

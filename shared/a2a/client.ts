@@ -1,4 +1,5 @@
 // Asks agents about tasks, in either version and binding. Leaves to the network by the `net` it is given and keeps nothing.
+import { limits } from '../limits.ts'
 import type { ProtocolVersion } from '../model.ts'
 import { type Net, NetError, type NetRequest } from '../net.ts'
 import { buildRequest, type Endpoint, exchangeMs, type Operation, secretsOf } from './endpoint.ts'
@@ -12,8 +13,6 @@ export type Looked = { ok: true; task: Task; bytes: number } | Failure
 /** One page of an agent's tasks, reduced to what tells whether there is news. */
 export type Listed = { ok: true; tasks: Omit<Task, 'raw'>[]; next?: string } | Failure
 
-/** Largest answer that is read, inflated. */
-const largestAnswer = 8 * 1024 * 1024
 /** Artifacts may carry trees that are deeper than any push: still shallow enough for every recursive walk. */
 const deepestAnswer = 512
 
@@ -126,7 +125,7 @@ async function exchange(
   now: number,
 ): Promise<Answer> {
   try {
-    const reply = await net.request({ ...request, timeoutMs: exchangeMs, maxBytes: largestAnswer })
+    const reply = await net.request({ ...request, timeoutMs: exchangeMs, maxBytes: limits.answerBytes })
     const bytes = reply.body.length
     const parsed = parseBody(reply.body, deepestAnswer)
     const failure = judgeReply(reply, parsed.ok ? parsed.value : undefined, now)

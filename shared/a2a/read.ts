@@ -1,4 +1,5 @@
 // Reads push bodies and tasks of either protocol version, whoever wrote them. Pure, without zod: it is part of the receive bundle.
+import { limits } from '../limits.ts'
 import { readState } from './state.ts'
 import type { PushReading, Task } from './task.ts'
 
@@ -19,7 +20,6 @@ import type { PushReading, Task } from './task.ts'
 // an id that is not text of 1 to 256 bytes, and id fields of one event that differ. Only the event's own id counts:
 // ids in metadata or in a status message are never used, so they are not judged either.
 
-const longestId = 256
 const deepestBody = 64
 
 /**
@@ -61,7 +61,7 @@ export function readPush(body: unknown): { ok: true; push: PushReading } | { ok:
   const named = kind === 'message' ? ids.filter(id => id !== '') : ids
   const [taskId] = named
   if (taskId === undefined && kind !== 'message') return refuse('The body names no task.')
-  if (!named.every(isId)) return refuse(`The task id is not text of 1 to ${longestId} bytes.`)
+  if (!named.every(isId)) return refuse(`The task id is not text of 1 to ${limits.taskIdBytes} bytes.`)
   if (named.some(id => id !== taskId)) return refuse('The body names different tasks.')
   const state = kind === 'task' || kind === 'status' ? stateOf(event) : undefined
   return {
@@ -149,7 +149,10 @@ function contextOf(event: Record<string, unknown>): { contextId?: string } {
 
 /** Ids are compared as they are; one with half a surrogate pair could not be stored and sent unchanged. */
 const isId = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.isWellFormed() && Buffer.byteLength(value) <= longestId
+  typeof value === 'string' &&
+  value !== '' &&
+  value.isWellFormed() &&
+  Buffer.byteLength(value) <= limits.taskIdBytes
 
 const refuse = (why: string): { ok: false; why: string } => ({ ok: false, why })
 

@@ -1,11 +1,11 @@
 // Keeps what the last look showed that somebody was to hear of, beside its watch: body gzipped, artifacts' hashes, and the story so far.
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { limits } from '../limits.ts'
 import type { Snapshot } from '../model.ts'
 import { snapshotKey } from './keys.ts'
 import { get, put, type Table } from './table.ts'
 
 /** A DynamoDB item holds 400 KB; the rest of it is for the story and the artifacts' list. Too large a body leaves those. */
-const gzipLimit = 256 * 1024
 const keptSeconds = 90 * 24 * 60 * 60
 
 /** Lists are kept as text: whole, never changed in part. Snapshots of before there were any have none. */
@@ -22,7 +22,7 @@ export async function putSnapshot(table: Table, watch: string, snapshot: Snapsho
       ...facts,
       works: JSON.stringify(works),
       story: JSON.stringify(story),
-      ...(gz !== undefined && gz.length <= gzipLimit && { gz }),
+      ...(gz !== undefined && gz.length <= limits.snapshotBytes && { gz }),
       ttl: Math.ceil(snapshot.start / 1000) + keptSeconds,
     },
     'attribute_not_exists(#pk) OR #start < :start',

@@ -1,5 +1,6 @@
 // Keeps watches: what we know of a task, who is to be told, and the lease that lets one look at a time save.
 import { isTerminal, type TaskState, taskStates } from '../a2a/task.ts'
+import { limits } from '../limits.ts'
 import type { Cancel, Subscription, Trouble, Watch } from '../model.ts'
 import { list } from './directory.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
@@ -15,8 +16,6 @@ export const usualPrincipal = 'agent'
 const backstopMs = 60 * 1000
 /** Values of a condition, by their own names. */
 const terminal = Object.fromEntries(taskStates.filter(isTerminal).map(state => [state, state]))
-/** Subscriptions on one task as one principal. */
-export const subsLimit = 50
 
 type Stored = Omit<Watch, 'subs' | 'fresh' | 'owed'> & {
   subs?: Set<string>
@@ -107,7 +106,7 @@ export async function openWatch(
       zero: 0,
       none: [],
       ...(parent !== undefined && { parent }),
-      ...(ref !== undefined && { ref: new Set([ref]), refText: ref, limit: subsLimit }),
+      ...(ref !== undefined && { ref: new Set([ref]), refText: ref, limit: limits.subscriptionsOfTask }),
     },
     ref === undefined
       ? undefined

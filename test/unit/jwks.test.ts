@@ -1,6 +1,7 @@
 // What is taken from a published key set, what its owner is told, and that one bad member spoils nothing.
 import { describe, expect, test } from 'vitest'
-import { chooseKeys, familyOf, largestSet, readJwks } from '../../shared/jwks.ts'
+import { chooseKeys, familyOf, readJwks } from '../../shared/jwks.ts'
+import { limits } from '../../shared/limits.ts'
 import { makeKey } from '../support/keys.ts'
 
 const rsa = makeKey('RS256', 'r')
@@ -93,7 +94,7 @@ describe('sets', () => {
     ],
     ['no member', '{"keys":[]}', 'no_usable_key'],
     ['no usable member', JSON.stringify({ keys: [privateOf(ec)] }), 'no_usable_key'],
-    ['more than the cap', `{"keys":[],"x":"${'x'.repeat(largestSet)}"}`, 'too_large'],
+    ['more than the cap', `{"keys":[],"x":"${'x'.repeat(limits.keySetBytes)}"}`, 'too_large'],
   ])('case 18: %s is no key set', (_says, bytes, why) => {
     const flags = why === 'no_usable_key' && String(bytes).includes('"d"') ? ['private_key_published'] : []
     expect(readJwks(Buffer.from(bytes))).toEqual({ ok: false, why, flags })
@@ -127,8 +128,8 @@ describe('sets', () => {
 
   test('case 17: as many members as the cap holds cost no more than 200, and a byte beyond it none', () => {
     const head = `{"keys":[${JSON.stringify(ec.jwk)}`
-    const full = `${head}${',{}'.repeat((largestSet - head.length - 2) / 3)}]}`
-    const padded = full.padEnd(largestSet)
+    const full = `${head}${',{}'.repeat((limits.keySetBytes - head.length - 2) / 3)}]}`
+    const padded = full.padEnd(limits.keySetBytes)
     expect(read(padded)).toMatchObject({ ok: true, flags: ['too_many_keys', 'unsupported_key'] })
     expect(read(`${padded} `)).toMatchObject({ ok: false, why: 'too_large' })
   })

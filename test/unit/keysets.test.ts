@@ -1,7 +1,7 @@
 // How agents' keys are kept at hand: who fetches when, what is believed while a host is down, what outsiders cannot cause.
 import { describe, expect, test } from 'vitest'
-import { largestSet } from '../../shared/jwks.ts'
 import type { KeySets } from '../../shared/keysets.ts'
+import { limits } from '../../shared/limits.ts'
 import {
   agent,
   answered,
@@ -235,8 +235,8 @@ describe('hosts that fail', () => {
 
   test('cases 15 and 17: a whole fetch has 2.5 s and 512 kB', async () => {
     const { host } = await warm()
-    expect(host.requests[0]).toMatchObject({ url: jwksUrl, timeoutMs: 2500, maxBytes: largestSet })
-    expect(largestSet).toBe(512 * 1024)
+    expect(host.requests[0]).toMatchObject({ url: jwksUrl, timeoutMs: 2500, maxBytes: limits.keySetBytes })
+    expect(limits.keySetBytes).toBe(512 * 1024)
   })
 
   test('case 17: a set of 60 kB and 40 keys serves its last key', async () => {

@@ -1,5 +1,6 @@
 // What a target's gate decides, case by case: who gets in and how, what a failure does, and for whom the newest wake speaks.
 import { describe, expect, test } from 'vitest'
+import { limits as stated } from '../../shared/limits.ts'
 import type { Gate } from '../../shared/model.ts'
 import {
   type Consequence,
@@ -11,7 +12,6 @@ import {
   pauseMs,
   pausesAfter,
   turnMs,
-  usualConcurrency,
   type Way,
   wayIn,
 } from '../../shared/pausing.ts'
@@ -65,7 +65,7 @@ describe('a wake gets in', () => {
 test('a slot is given back at once only while more than half are held', () => {
   const crowded = (...slots: number[]) =>
     isCrowded(gateWith({ slots: held(...slots) }), { generation: 1 }, now)
-  expect(usualConcurrency).toBe(10)
+  expect(stated.attemptsAtTarget).toBe(10)
   expect([crowded(0, 1, 2, 3, 4), crowded(0, 1, 2, 3, 4, 5)]).toEqual([false, true])
 })
 
