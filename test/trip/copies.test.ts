@@ -43,12 +43,21 @@ test('the same words again, later, are a push of their own', async () => {
   expect(client.states()).toEqual(['input-required'])
 })
 
-test('twenty copies of a push at once are one notice, one look and one wake', async () => {
-  const { hook, client, taskId } = await begin()
-  const before = looksAt(taskId)
-  const body = statusPush(taskId, 'completed')
-  const answers = await Promise.all(Array.from({ length: 20 }, () => push(hook, body)))
+/** Twenty copies at once. On a machine so busy that the table was given up meanwhile, copies are not known as such: then others. */
+async function pushCopies(tries = 3): Promise<Begun & { before: number; answers: number[] }> {
+  const begun = await begin()
+  const [from, before] = [trip.steps.length, looksAt(begun.taskId)]
+  const body = statusPush(begun.taskId, 'completed')
+  const answers = await Promise.all(Array.from({ length: 20 }, () => push(begun.hook, body)))
   await trip.pass(3000, 3)
+  const gaveUp = trip.steps
+    .slice(from)
+    .some(({ step }) => step === 'notice.not_stored' || step === 'push.unavailable')
+  return gaveUp && tries > 1 ? pushCopies(tries - 1) : { ...begun, before, answers }
+}
+
+test('twenty copies of a push at once are one notice, one look and one wake', async () => {
+  const { client, taskId, before, answers } = await pushCopies()
   expect(answers.toSorted()).toEqual([...Array(19).fill(200), 202])
   expect(trip.stepsOf('notice.queued', taskId)).toHaveLength(1)
   expect(looksAt(taskId)).toBe(before + 1)
