@@ -1,5 +1,6 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
 import type { Looked } from '../shared/asking.ts'
+import { contradicts, isDisputable } from '../shared/disputes.ts'
 import { createKeySets } from '../shared/keysets.ts'
 import { LookMessage, NoticeMessage, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
@@ -91,6 +92,8 @@ async function afterNotice(
   const { waited: _, ...letIn } = message
   switch (looked.kind) {
     case 'shown':
+      if (contradicts(message.state, looked.state) && (await isDisputable(relay, watch.key, message)))
+        return 'done'
       return settle(relay, message, 'shown')
     case 'waits':
       if (!unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())) return 'done'

@@ -51,8 +51,9 @@ export async function accept(
   const body = { sub: sub.ref, taskId, at: now, ...(state !== undefined && { state }) }
   let stored = true
   try {
-    const { seenUntil, digest } = proof
-    const notice = { ...body, key, group, seenUntil, ...(digest !== undefined && { digest }) }
+    const { seenUntil, digest, sha256 } = proof
+    const signed = digest !== undefined && sha256 !== undefined && { digest, sha256 }
+    const notice = { ...body, key, group, seenUntil, ...signed }
     const isNew = await acceptNotice(relay.table, notice, timer ? now + noticeTimerMs : undefined)
     if (!isNew) return 'duplicate'
     relay.log({ step: 'notice.stored', ...named })

@@ -1,4 +1,5 @@
 // What a look is asked for and what it comes to. Types only, and the names that its log lines carry.
+import type { TaskState } from './a2a/task.ts'
 import type { Waited } from './messages.ts'
 import type { Subscription, Trouble, Watch } from './model.ts'
 import type { Cause } from './policy.ts'
@@ -20,8 +21,8 @@ export type Ask = {
 }
 
 export type Looked =
-  /** Everything the push could tell is known and told. */
-  | { kind: 'shown' }
+  /** Everything the push could tell is known and told; `state` is what is known. */
+  | { kind: 'shown'; state: TaskState | undefined }
   /** Not now: a look is under way or was less than a window ago. */
   | { kind: 'waits'; ms: number }
   /** The agent takes no more calls now. */
@@ -32,6 +33,8 @@ export type Looked =
   | { kind: 'dropped'; why: string }
   /** The agent gave no task. `lasting` faults do not go away by asking again soon. */
   | { kind: 'trouble'; trouble: Trouble; lasting: boolean; watched: boolean; afterMs: number }
+
+export const shown = ({ state }: Pick<Watch, 'state'>): Looked => ({ kind: 'shown', state })
 
 /** Whom a log line is about. */
 export const idsOf = ({ tenant, agent, taskId }: Watch) => ({ tenant, agent, task: taskId })

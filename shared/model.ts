@@ -158,6 +158,8 @@ export type Notice = {
   seenUntil: number
   /** Over which form of the body the signed digest was right, where there was one. */
   digest?: DigestMatch
+  /** That digest (hex): what the sender is bound to. */
+  sha256?: string
 }
 
 /** Why the last look did not give a task. */

@@ -1,6 +1,6 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
 import { isTerminal, type Task } from './a2a/task.ts'
-import { type Ask, idsOf, type Looked } from './asking.ts'
+import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { timesOf } from './budgets.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
@@ -78,7 +78,7 @@ export async function save(
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
-    : { kind: 'shown' }
+    : shown(saved)
 }
 
 /**

@@ -60,7 +60,9 @@ export type Proof =
       seenUntil: number
       /** Claim `taskId`: the body must name the same task. */
       claimedTaskId?: string
+      /** Over which form of the body the signed digest was right, and that digest (hex). */
       digest?: DigestMatch
+      sha256?: string
     }
   | Refused
 
@@ -153,7 +155,7 @@ async function verifySigned(push: Signed, keysFor: KeysFor, nowMs: number): Prom
     replay: signedReplay(expected.hook, claims, presented.body, digest !== undefined),
     seenUntil: (verdict.acceptedUntil + rule.skewSeconds) * 1000,
     ...(verdict.taskId !== undefined && { claimedTaskId: verdict.taskId }),
-    ...(digest !== undefined && { digest }),
+    ...(digest !== undefined && { digest, sha256: String(claims.request_body_sha256).toLowerCase() }),
   }
 }
 

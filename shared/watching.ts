@@ -1,7 +1,7 @@
 // One look at one task: a turn at its agent, lease, GetTask, then what saving and failing make of the answer. Queues nothing itself.
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
-import { type Ask, idsOf, type Looked } from './asking.ts'
+import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { callAs } from './calling.ts'
 import { cancelAt } from './canceling.ts'
 import { inTrouble } from './failing.ts'
@@ -40,14 +40,14 @@ export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Look
   const ahead = cause !== undefined && ask.patient === true && isAhead(cause.state, watch)
   // Only a look of its own binds an unbound subscription, however much is known already.
   const binds = ask.unbound !== undefined
-  if (!binds && isOver(watch)) return { kind: 'shown' }
+  if (!binds && isOver(watch)) return shown(watch)
   if (
     !binds &&
     cause !== undefined &&
     !isUnpublished(watch) &&
     isSettled(watch, covered(watch, cause, ask.own === true))
   )
-    return { kind: ahead ? 'ahead' : 'shown' }
+    return ahead ? { kind: 'ahead' } : shown(watch)
   const now = relay.now()
   const wait = waitMs(watch, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
@@ -103,7 +103,7 @@ async function lookInside(
   if ((isUnpublished(watch) || ended) && audience.live.length > 0) {
     // What a crash left untold, or a late subscriber waits for, comes first; the task itself is looked at after the window.
     await tell(relay, watch, audience)
-    return ended ? { kind: 'shown' } : { kind: 'waits', ms: windowMs }
+    return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }
   if (ask.unbound !== undefined) audience.live.push(ask.unbound)
   if (audience.live.length > 0) return undefined

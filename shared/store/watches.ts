@@ -21,11 +21,13 @@ type Stored = Omit<Watch, 'subs' | 'fresh' | 'owed'> & {
   subs?: Set<string>
   fresh?: Set<string>
   owed?: Set<string>
+  /** States that signed pushes named and whose dispute was owed or told. */
+  disputed?: Set<string>
   /** Mark of the lease's holder: two may lease in the same millisecond. */
   holder?: string
 }
 
-const read = (key: string, { subs, fresh, owed, ...stored }: Stored): Watch => ({
+const read = (key: string, { subs, fresh, owed, disputed: _, ...stored }: Stored): Watch => ({
   ...stored,
   key,
   subs: [...(subs ?? [])],
@@ -261,15 +263,25 @@ export async function saveTrouble(
 
 /**
  * Owes a step that no look found, and gives the watch a timer if it has none, so that it is told even if nothing else
- * happens. The same step again changes nothing.
+ * happens. The same step again changes nothing, and neither does another dispute of one pushed state.
  */
-export const oweStep = (table: Table, watch: string, step: string, due: number) =>
+export const oweStep = (
+  table: Table,
+  watch: string,
+  step: string,
+  { due, disputed }: { due: number; disputed?: TaskState },
+) =>
   update<Stored>(
     table,
     watchKey(watch),
-    'SET #slot = if_not_exists(#slot, :slot), #due = if_not_exists(#due, :due) ADD #owed :steps',
-    { ...owedValues([step]), slot: slotOf(watchKey(watch).pk, table.shards), due },
-    'attribute_exists(#pk)',
+    `SET #slot = if_not_exists(#slot, :slot), #due = if_not_exists(#due, :due) ADD #owed :steps${disputed === undefined ? '' : ', #disputed :pushed'}`,
+    {
+      ...owedValues([step]),
+      slot: slotOf(watchKey(watch).pk, table.shards),
+      due,
+      ...(disputed !== undefined && { pushed: new Set([disputed]), state: disputed }),
+    },
+    `attribute_exists(#pk)${disputed === undefined ? '' : ' AND (attribute_not_exists(#disputed) OR NOT contains(#disputed, :state))'}`,
   )
 
 /**

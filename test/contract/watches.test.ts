@@ -105,7 +105,7 @@ test('an ended task keeps its timer until what it owes was told, even what it ca
   ]
   const saved = there(await saveLook(ground.table, leased, { ...seen, state: 'failed' }, [told]))
   expect(saved.owed).toEqual([told])
-  await oweStep(ground.table, saved.key, later, noon + 1)
+  await oweStep(ground.table, saved.key, later, { due: noon + 1 })
   await publishedWatch(ground.table, saved, { told: ['one'], steps: [told], over: true, now: noon })
   const owing = there(await getWatch(ground.table, saved.key))
   expect(owing).toMatchObject({ owed: [later], fresh: [], due: at.due })
@@ -120,10 +120,23 @@ test('a step that comes when all is over gives the task a timer again, once howe
   const saved = there(await saveLook(ground.table, leased, { ...seen, state: 'completed' }))
   await publishedWatch(ground.table, saved, { told: ['one'], steps: [], over: true, now: noon })
   const step = writeStep(saved, 'subscription.credentials_expired', noon)
-  await oweStep(ground.table, saved.key, step, noon + 5)
-  await oweStep(ground.table, saved.key, step, noon + 9)
+  await oweStep(ground.table, saved.key, step, { due: noon + 5 })
+  await oweStep(ground.table, saved.key, step, { due: noon + 9 })
   expect(await getWatch(ground.table, saved.key)).toMatchObject({ owed: [step], due: noon + 5 })
-  expect(await oweStep(ground.table, 'nothing', step, noon)).toMatchObject({ ok: false })
+  expect(await oweStep(ground.table, 'nothing', step, { due: noon })).toMatchObject({ ok: false })
+})
+
+test('one pushed state is disputed once, told or not, however often the SDK asks', async () => {
+  const { key } = await join('one')
+  const dispute = (state: 'completed' | 'failed', when: number) =>
+    oweStep(ground.table, key, writeStep({ rev: 1 }, 'task.disputed', when), { due: noon, disputed: state })
+  ground.plan('UpdateItem', 'fail_after')
+  expect(await dispute('completed', noon)).toMatchObject({ ok: true })
+  const leased = there(await lease(there(await getWatch(ground.table, key))))
+  await publishedWatch(ground.table, leased, { told: [], steps: leased.owed, over: false, now: noon })
+  expect(await dispute('completed', noon + 1)).toMatchObject({ ok: false })
+  expect(await dispute('failed', noon + 2)).toMatchObject({ ok: true })
+  expect((await getWatch(ground.table, key))?.owed).toHaveLength(1)
 })
 
 test('what is added to the story while a look is under way stays, and is there once, however often the SDK asks', async () => {

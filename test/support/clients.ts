@@ -21,6 +21,7 @@ export type Told = {
     seq?: number
     target: string
     budget?: string
+    pushedAt?: string
   }
 }
 

@@ -1,5 +1,7 @@
-// An agent whose every word is written by the test: JSON-RPC of A2A 1.0, GetTask answers what was put there. Keeps each call.
-import { type Receiver, startReceiver } from './receiver.ts'
+// An agent whose every word is written by the test: JSON-RPC of A2A 1.0, GetTask answers what was put there, pushes signed if wished. Keeps each call.
+import { sha256Hex } from '../../shared/hash.ts'
+import { makeKey, signJwt } from './keys.ts'
+import { type Answer, type Receiver, startReceiver } from './receiver.ts'
 
 type Call = { method: string; taskId: string; headers: Record<string, unknown> }
 
@@ -9,8 +11,15 @@ export type Scripted = {
   put: (taskId: string, task: Record<string, unknown>) => void
   /** The calls about a task, in order. */
   calls: (taskId: string) => Call[]
+  /** Answers instead, where it has one: called with each request of JSON-RPC. */
+  instead: (answer: ((asked: Asked) => Answer | undefined) | undefined) => void
+  /** Its published keys, and the header that signs a push of it: its body, or only which task it is about. */
+  jwksUrl: string
+  sign: (push: { body: string; audience: string; now: number; taskId?: string }) => Record<string, string>
   stop: Receiver['stop']
 }
+
+type Asked = { id: string; method: string; params: { id: string } }
 
 const notFound = { code: -32001, message: 'Task not found' }
 
@@ -18,8 +27,15 @@ const notFound = { code: -32001, message: 'Task not found' }
 export async function startScripted(): Promise<Scripted> {
   const receiver = await startReceiver()
   const tasks = new Map<string, Record<string, unknown>>()
-  receiver.answer(({ body }) => {
-    const { id, method, params } = JSON.parse(body)
+  const key = makeKey('EdDSA', 'k1')
+  let instead: Parameters<Scripted['instead']>[0]
+  let signed = 0
+  receiver.answer(({ method: verb, body }) => {
+    if (verb === 'GET') return { body: JSON.stringify({ keys: [key.jwk] }) }
+    const asked = JSON.parse(body)
+    const answer = instead?.(asked)
+    if (answer !== undefined) return answer
+    const { id, method, params } = asked
     if (method !== 'GetTask') return { body: JSON.stringify({ jsonrpc: '2.0', id, result: params }) }
     const task = tasks.get(params.id)
     const said = task === undefined ? { error: notFound } : { result: { ...task, id: params.id } }
@@ -30,8 +46,19 @@ export async function startScripted(): Promise<Scripted> {
     put: (taskId, task) => {
       tasks.set(taskId, task)
     },
+    instead: answer => {
+      instead = answer
+    },
+    jwksUrl: `${receiver.origin}/jwks`,
+    sign: ({ body, audience, now, taskId }) => {
+      const iat = Math.floor(now / 1000)
+      const claims = { iss: receiver.origin, aud: audience, iat, exp: iat + 60, jti: `jti-${++signed}` }
+      const covers = taskId === undefined ? { request_body_sha256: sha256Hex(body) } : { taskId }
+      return { authorization: `Bearer ${signJwt(key, { ...claims, ...covers })}` }
+    },
     calls: taskId =>
       receiver.requests
+        .filter(({ method }) => method === 'POST')
         .map(({ body, headers }) => ({ ...JSON.parse(body), headers }))
         .map(({ method, params, headers }) => ({ method, taskId: params.id ?? params.taskId, headers }))
         .filter(call => call.taskId === taskId),
