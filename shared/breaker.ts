@@ -16,6 +16,9 @@ export const mostAskedMs = 60 * minute
 /** How long one probe of an agent that was left alone may take before another is made. */
 export const probeMs = 2 * exchangeMs
 
+/** For how long calls must have failed before the agent counts as unreachable: restarts and short cuts are nobody's news. */
+export const unreachableMs = 5 * minute
+
 /** The item `calls` of an agent. Slots `s0`, `s1`, … hold the time by which each call must be over. Times are ms since 1970. */
 export type Calls = {
   [slot: `s${number}`]: number
@@ -27,6 +30,8 @@ export type Calls = {
   opens?: number
   /** The agent asked for it by `Retry-After`. */
   asked?: boolean
+  /** Since when calls were failing when that was told as `agent.unreachable`. */
+  told?: number
   /** The last failure in words. */
   fault?: string
   /** Since when the look has been waiting that waits longest, and when it was last put off. */
@@ -75,6 +80,19 @@ export function signOf(answer: { ok: true } | Failure): Sign | undefined {
 /** True when an agent that failed again is to be left alone. */
 export const trips = ({ failures = 0, failedSince = 0 }: Calls, now: number): boolean =>
   failures >= openAfter.failures && now - failedSince >= openAfter.milliseconds
+
+/**
+ * Since when an agent has been failing, if that is to be told now: once, and not of one that asked to be left alone,
+ * for it does answer.
+ */
+export const unreachableSince = (
+  { failedSince, told }: Calls,
+  { kind }: Sign,
+  now: number,
+): number | undefined =>
+  kind === 'failed' && told === undefined && failedSince !== undefined && now - failedSince >= unreachableMs
+    ? failedSince
+    : undefined
 
 /**
  * For how long it is left alone: doubled each time, spread so that many do not come back at once.

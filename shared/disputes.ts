@@ -11,7 +11,7 @@ import { getNotice } from './store/notices.ts'
 import { getWatch, oweStep } from './store/watches.ts'
 
 /** For how long after a push the agent may come to show what it named: longer than a replica lags. */
-export const disputeMs = 2 * 60_000
+const disputeMs = 2 * 60_000
 
 /**
  * True when a push and an answer cannot both be right, the push being the older: what ended stays so (A2A 1.0 section

@@ -11,8 +11,10 @@ import type { Audience } from './publish.ts'
 import type { Relay } from './relay.ts'
 import { tell } from './saving.ts'
 import { writeStep } from './steps.ts'
+import { countWrong } from './store/health.ts'
 import { dropWatch, leaveWatch, saveTrouble } from './store/watches.ts'
 import { nextTimer, putOff, sooner } from './timing.ts'
+import { share } from './turns.ts'
 
 /** Faults that asking again soon does not mend. */
 const lastingTroubles: ReadonlySet<Trouble> = new Set([
@@ -37,9 +39,10 @@ export async function inTrouble(
   const now = relay.now()
   const { trouble, detail } = answer
   const failures = (watch.failures ?? 0) + 1
-  const afterMs = answer.retryAfterMs ?? troubleMs(failures)
+  const afterMs = answer.retryAfterMs ?? troubleMs(failures, share(relay))
   const lasting = lastingTroubles.has(trouble)
   relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail, failures })
+  if (trouble === 'wrong_task') await noteWrong(relay, watch)
   if (watch.subs.length === 0) {
     await dropWatch(relay.table, watch.key, watch.lookAt)
     return { kind: 'trouble', trouble, lasting, watched: false, afterMs }
@@ -82,6 +85,12 @@ export async function inTrouble(
     await putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, afterMs)
   // The chain goes on for those who are on the watch; one that is not bound has only its push.
   return { kind: 'trouble', trouble, lasting, watched: ask.unbound === undefined, afterMs }
+}
+
+/** What an agent says of another task may be another customer's: it is dropped unread, and its owner is to look into it. */
+async function noteWrong(relay: Relay, watch: Watch): Promise<void> {
+  relay.log({ step: 'agent.answered_wrong', level: 'error', ...idsOf(watch) })
+  await countWrong(relay.table, watch.tenant, watch.agent, relay.now())
 }
 
 /** A trouble that may still pass is looked at again within five minutes; after that the timer goes on as ever. No budget ends unseen. */

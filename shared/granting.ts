@@ -130,7 +130,7 @@ async function fail(
     ? rotates
       ? Number.MAX_SAFE_INTEGER - now
       : spentMs
-    : (retryAfterMs ?? troubleMs(leased.failures))
+    : (retryAfterMs ?? troubleMs(leased.failures, 1))
   const failed = { fault, nextTry: now + wait, spent }
   await failGrant(relay.table, held.owner, leased, failed)
   relay.log({ step: 'grant.refused', level: 'error', ...namesOf(held), fault, spent })

@@ -33,7 +33,7 @@ export type Happened = {
  * makes it true: a crash between tells it twice under one id, the other way round it would never be told.
  */
 export async function tellOperations(
-  relay: Relay,
+  relay: Pick<Relay, 'table' | 'queues' | 'now' | 'log'>,
   tenant: string,
   about: About,
   { type, since, data }: Happened,
@@ -48,5 +48,5 @@ export async function tellOperations(
       id: idOf('wake', subject, type, since, target),
       of: { tenant, about, target, type, at: relay.now(), ...(data !== undefined && { data }) },
     })
-  relay.log({ step: 'operations.told', tenant, ...about, type, told: targets.length })
+  relay.log({ step: 'operations.told', tenant, ...about, type, since, told: targets.length })
 }

@@ -155,8 +155,13 @@ export function pollMs(silence: number): number {
   return Math.min(Math.max(minute, silence / 60), 15 * minute)
 }
 
-/** How long to wait after a failed look, unless the agent said how long. */
-export const troubleMs = (failures: number): number => Math.min(2 * second * 2 ** failures, 15 * minute)
+/**
+ * How long to wait after a failed look, unless the agent said how long: doubled each time, and spread, so that the tasks
+ * of one agent do not all come back at once.
+ * @param share from 0 to 1, drawn
+ */
+export const troubleMs = (failures: number, share: number): number =>
+  Math.round(Math.min(2 * second * 2 ** failures, 15 * minute) * (0.5 + 0.5 * share))
 
 /** How long tick holds an entry that it queued: 5 minutes, doubled at each try that changed nothing, at most 6 hours. */
 export const holdMs = (tries: number): number => Math.min(5 * minute * 2 ** tries, 6 * hour)

@@ -12,17 +12,20 @@ import {
   slotMs,
   stateOf,
   trips,
+  unreachableSince,
   waitingMs,
 } from './breaker.ts'
 import { limits } from './limits.ts'
 import type { Waited } from './messages.ts'
 import type { Agent } from './model.ts'
+import { tellOperations } from './operations.ts'
 import type { Relay } from './relay.ts'
 import {
   closeBreaker,
   countFailure,
   forgetFailures,
   forgetWaiting,
+  getCalls,
   giveSlot,
   noteWaiting,
   openBreaker,
@@ -30,7 +33,7 @@ import {
   takeSlot,
 } from './store/calls.ts'
 
-type World = Pick<Relay, 'table' | 'now' | 'random' | 'log'>
+type World = Pick<Relay, 'table' | 'queues' | 'now' | 'random' | 'log'>
 type Callee = Pick<Agent, 'tenant' | 'agent' | 'maxConcurrentCalls'>
 
 /** The right to call an agent: one of its slots, or the probe of one that was left alone. `until` names it, too. */
@@ -44,7 +47,8 @@ const tries = 3
 
 export const limitOf = ({ maxConcurrentCalls = limits.callsOfAgent }: Callee): number => maxConcurrentCalls
 
-const share = (relay: World): number => (relay.random(1)[0] ?? 0) / 256
+/** A number from 0 to 1, drawn: it spreads what would otherwise come at once. */
+export const share = (relay: Pick<World, 'random'>): number => (relay.random(1)[0] ?? 0) / 256
 
 const drawn = <T>(relay: World, from: readonly T[]): T | undefined =>
   from[Math.floor(share(relay) * from.length)]
@@ -113,7 +117,7 @@ export async function leaveAgent(relay: World, agent: Callee, turn: Turn, answer
     if (forgot.ok) return
   }
   if (slot !== undefined) await giveSlot(relay.table, agent, slot)
-  if (sign?.kind === 'asked') await open(relay, agent, { ...sign, opens: turn.calls.opens ?? 0 })
+  if (sign?.kind === 'asked') await open(relay, agent, sign, turn.calls)
 }
 
 async function countOne(relay: World, agent: Callee, slot: number | undefined, fault: string): Promise<void> {
@@ -121,7 +125,7 @@ async function countOne(relay: World, agent: Callee, slot: number | undefined, f
   const counted = await countFailure(relay.table, agent, { now, fault, slot })
   const calls = (counted.ok && counted.item) || {}
   if (calls.openUntil === undefined && trips(calls, now))
-    await open(relay, agent, { kind: 'failed', fault, opens: 0 })
+    await open(relay, agent, { kind: 'failed', fault }, { ...calls, opens: 0 })
 }
 
 /** Of probes that overlap, because one took too long, the latest has a say. */
@@ -130,21 +134,39 @@ async function endProbe(relay: World, agent: Callee, { until, calls }: Turn, sig
   if (sign === undefined) {
     const now = relay.now()
     await openBreaker(relay.table, agent, { until: now, now, opens, asked, fault, probe: until })
-  } else if (sign.kind !== 'answered') await open(relay, agent, { ...sign, opens }, until)
-  else if ((await closeBreaker(relay.table, agent, until)).ok)
+    return
+  }
+  if (sign.kind !== 'answered') return open(relay, agent, sign, calls, until)
+  const { told } = calls
+  // Told before it is so: a crash between tells it twice under one id. A probe without a say tells nothing.
+  if (told !== undefined && (await getCalls(relay.table, agent)).openUntil === until)
+    await tellOperations(relay, agent.tenant, about(agent), { type: 'agent.recovered', since: told })
+  if ((await closeBreaker(relay.table, agent, until)).ok)
     relay.log({ step: 'agent.answers_again', ...idsOf(agent), since: calls.failedSince })
 }
 
-type Opening = Exclude<Sign, { kind: 'answered' }> & { opens: number }
-
-async function open(relay: World, agent: Callee, sign: Opening, probe?: number): Promise<void> {
+/** @param calls as they stood when the call ended */
+async function open(
+  relay: World,
+  agent: Callee,
+  sign: Exclude<Sign, { kind: 'answered' }>,
+  calls: Calls,
+  probe?: number,
+): Promise<void> {
   const now = relay.now()
+  const { fault } = sign
   const asked = sign.kind === 'asked'
-  const until = now + (asked ? sign.ms : openForMs(sign.opens, share(relay)))
-  const opens = sign.opens + 1
-  const opened = await openBreaker(relay.table, agent, { until, opens, asked, fault: sign.fault, now, probe })
-  if (opened.ok)
-    relay.log({ step: 'agent.left_alone', level: 'error', ...idsOf(agent), until, asked, fault: sign.fault })
+  const { opens = 0 } = calls
+  const until = now + (asked ? sign.ms : openForMs(opens, share(relay)))
+  const told = unreachableSince(calls, sign, now)
+  if (told !== undefined) {
+    const data = { reason: fault, failingSince: String(told) }
+    await tellOperations(relay, agent.tenant, about(agent), { type: 'agent.unreachable', since: told, data })
+  }
+  const opening = { until, opens: opens + 1, asked, fault, now, probe, told }
+  const opened = await openBreaker(relay.table, agent, opening)
+  if (opened.ok) relay.log({ step: 'agent.left_alone', level: 'error', ...idsOf(agent), until, asked, fault })
 }
 
+const about = ({ agent }: Callee) => ({ agent })
 const idsOf = ({ tenant, agent }: Callee) => ({ tenant, agent })

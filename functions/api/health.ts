@@ -6,7 +6,7 @@ import { explain } from '../../shared/reasons.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
 import { getCalls } from '../../shared/store/calls.ts'
-import { type Counts, getCounts } from '../../shared/store/health.ts'
+import { type Counts, getCounts, type Wrong } from '../../shared/store/health.ts'
 import { keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
 import { limitOf } from '../../shared/turns.ts'
 import { type Env, tenantOf } from './auth.ts'
@@ -28,7 +28,7 @@ export function health(relay: Relay): Hono<Env> {
     return c.json({
       agent: name,
       pushes: shownCounts(counts),
-      calls: shownCalls(calls, limitOf(agent), relay.now()),
+      calls: { ...shownCalls(calls, limitOf(agent), relay.now()), wrongAnswers: shownWrong(counts) },
       ...(jwksUrl !== undefined && {
         keys: shownKeys(keys?.url === jwksUrl ? keys : undefined, relay.now()),
       }),
@@ -48,12 +48,16 @@ function shownCalls(calls: Calls, limit: number, now: number) {
     failingSince: failedSince ?? null,
     fault: fault ?? null,
     openUntil: openUntil ?? null,
+    toldUnreachable: calls.told !== undefined,
     askedByRetryAfter: state !== 'closed' && asked,
     inFlightAtMost: takenSlots(calls, limit, now).length,
     maxConcurrentCalls: limit,
     oldestWaitingSeconds: waits ? Math.round((now - (calls.oldest ?? now)) / 1000) : null,
   }
 }
+
+/** Answers about another task than the one asked for: they were dropped, for they may be another customer's. */
+const shownWrong = ({ wrong, lastWrong }: Wrong) => ({ count: wrong, lastAt: lastWrong ?? null })
 
 const breakerSays: Record<BreakerState, string> = {
   closed: 'The agent is called whenever a look is due.',

@@ -87,15 +87,18 @@ export function openBreaker(
     fault: string
     now: number
     probe: number | undefined
+    /** Since when it has been failing, if that was told just now. */
+    told?: number | undefined
   },
 ): Promise<Written<Calls>> {
+  const marks = open.told === undefined ? '' : ', #told = :told'
   const set =
     'SET #openUntil = :until, #opens = :opens, #asked = :asked, #fault = :fault, #failedSince = if_not_exists(#failedSince, :now)'
   const longer = open.asked ? ' OR #openUntil < :until' : ''
   return update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    set,
+    set + marks,
     open,
     open.probe === undefined ? `attribute_not_exists(#openUntil)${longer}` : '#openUntil = :probe',
   )
@@ -110,7 +113,7 @@ export const closeBreaker = (
   update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    'REMOVE #openUntil, #opens, #asked, #fault, #failures, #failedSince',
+    'REMOVE #openUntil, #opens, #asked, #told, #fault, #failures, #failedSince',
     { probe },
     '#openUntil = :probe',
   )

@@ -16,7 +16,14 @@ export type Counts = {
   recent: { at: number; reason: Reason }[]
 }
 
-type Stored = Record<string, number> & { lastAccepted?: number; recent?: Counts['recent'] }
+/** Answers of the agent that were about another task or request than the one that was asked for. */
+export type Wrong = { wrong: number; lastWrong?: number }
+
+type Stored = Record<string, number> & {
+  lastAccepted?: number
+  lastWrong?: number
+  recent?: Counts['recent']
+}
 
 const refusedPrefix = 'refused_'
 
@@ -47,7 +54,11 @@ export function addCounts(table: Table, tenant: string, agent: string, counts: C
   )
 }
 
-export async function getCounts(table: Table, tenant: string, agent: string): Promise<Counts> {
+/** Counts such an answer. */
+export const countWrong = (table: Table, tenant: string, agent: string, now: number) =>
+  update(table, agentHealthKey(tenant, agent), 'SET #lastWrong = :now ADD #wrong :one', { now, one: 1 })
+
+export async function getCounts(table: Table, tenant: string, agent: string): Promise<Counts & Wrong> {
   const stored = (await get<Stored>(table, agentHealthKey(tenant, agent))) ?? {}
   const refused = Object.entries(stored)
     .filter(([name]) => name.startsWith(refusedPrefix))
@@ -59,6 +70,8 @@ export async function getCounts(table: Table, tenant: string, agent: string): Pr
     raw: stored.raw ?? 0,
     compact: stored.compact ?? 0,
     refused: Object.fromEntries(refused),
+    wrong: stored.wrong ?? 0,
+    ...(stored.lastWrong !== undefined && { lastWrong: stored.lastWrong }),
     ...(stored.lastAccepted !== undefined && { lastAccepted: stored.lastAccepted }),
     recent: stored.recent ?? [],
   }

@@ -56,7 +56,10 @@ test('ten tasks that end at once never take more than the stated number of calls
   expect(await callsOf()).toMatchObject({ inFlightAtMost: 0, oldestWaitingSeconds: null })
 })
 
-test('an agent that is down is left alone, and its tasks are told once it is back', async () => {
+test('an agent that is down is left alone and told of once, and its tasks are told once it is back', async () => {
+  const owner = trip.clients.make()
+  owner.secret = (await trip.call<{ secret: string }>('PUT', '/v1/targets/owner', { url: owner.url })).secret
+  await trip.call('PUT', '/v1/operations', { targets: ['owner'] })
   const all = await subscribe(4)
   await trip.pass(2000)
   agent.refuses = { status: 500 }
@@ -71,6 +74,10 @@ test('an agent that is down is left alone, and its tasks are told once it is bac
   await trip.pass(900_000, 15)
   expect(told(all)).toBe(4)
   expect(await callsOf()).toMatchObject({ breaker: 'closed', failures: 0, fault: null })
+  expect(owner.told()).toMatchObject([
+    { type: 'agent.unreachable', data: { about: { agent: id }, reason: 'HTTP 500' } },
+    { type: 'agent.recovered', data: { about: { agent: id } } },
+  ])
 })
 
 test('an agent that asks for a while is not called before it is over', async () => {

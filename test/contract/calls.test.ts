@@ -1,14 +1,20 @@
 // Turns at an agent in a real table: never more calls than its slots, one probe of an agent that was left alone, and nothing held for ever.
+
+import { SQSClient } from '@aws-sdk/client-sqs'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { openAfter, openMs, probeMs, slotMs, stateOf } from '../../shared/breaker.ts'
+import { openAfter, openMs, probeMs, slotMs, stateOf, unreachableMs } from '../../shared/breaker.ts'
+import type { Step } from '../../shared/log.ts'
 import { getCalls } from '../../shared/store/calls.ts'
 import { type Entered, enterAgent, leaveAgent, type Turn } from '../../shared/turns.ts'
-import { startTable, type TestTable } from '../support/table.ts'
+import { local, startTable, type TestTable } from '../support/table.ts'
 
 let ground: TestTable
 let world: Parameters<typeof enterAgent>[0]
 let agents = 0
 let agent = { tenant: 'acme', agent: '', maxConcurrentCalls: 4 }
+const steps: Step[] = []
+/** Nobody is told here, so nothing is sent. */
+const queues = { client: new SQSClient(local), urls: { look: '', deliver: '' } }
 let at = Date.UTC(2026, 5, 15, 12)
 
 beforeAll(async () => {
@@ -18,7 +24,8 @@ beforeAll(async () => {
     table: ground.table,
     now: () => at,
     random: () => Uint8Array.of((drawn++ * 83) % 256),
-    log: () => {},
+    queues,
+    log: step => void steps.push(step),
   }
 })
 
@@ -148,6 +155,71 @@ test('Retry-After leaves the agent alone for so long, whatever other calls under
   expect(await enterAgent(world, agent)).toMatchObject({ ok: false })
   at += 1
   await enter()
+})
+
+/** What the tenant's operational targets would have been told, each time with its name. */
+const toldOf = () =>
+  steps
+    .filter(({ step, agent: of }) => step === 'operations.told' && of === agent.agent)
+    .map(({ type, since }) => `${type} ${since}`)
+
+/** One probe after another that fails, for so long. */
+async function failFor(milliseconds: number): Promise<void> {
+  for (const end = at + milliseconds; at < end; at += openMs.first) {
+    const entered = await enterAgent(world, agent)
+    if (entered.ok) await leaveAgent(world, agent, entered.turn, down)
+  }
+}
+
+test('an agent that fails for long is told as unreachable once, and as recovered when it answers a probe', async () => {
+  const since = at
+  await fail()
+  await failFor(unreachableMs / 2)
+  expect(toldOf()).toEqual([])
+  await failFor(3 * unreachableMs)
+  expect(toldOf()).toEqual([`agent.unreachable ${since}`])
+  at += 2 * openMs.most
+  await leaveAgent(world, agent, await enter(), { ok: true })
+  expect(toldOf()).toEqual([`agent.unreachable ${since}`, `agent.recovered ${since}`])
+  const again = at
+  await fail()
+  await failFor(4 * unreachableMs)
+  expect(toldOf().slice(2)).toEqual([`agent.unreachable ${again}`])
+})
+
+test('whoever dies while telling it tells it again under the same name', async () => {
+  const since = at
+  await fail()
+  at += unreachableMs
+  const dies = await enter()
+  ground.plan('UpdateItem', 'throttle', 'throttle')
+  await expect(leaveAgent(world, agent, dies, down)).rejects.toThrow()
+  at += probeMs + 1
+  await leaveAgent(world, agent, await enter(), down)
+  expect(toldOf()).toEqual(Array(2).fill(`agent.unreachable ${since}`))
+  at += 2 * openMs.most
+  const answered = await enter()
+  ground.plan('UpdateItem', 'throttle', 'throttle')
+  await expect(leaveAgent(world, agent, answered, { ok: true })).rejects.toThrow()
+  at += probeMs + 1
+  await leaveAgent(world, agent, await enter(), { ok: true })
+  expect(toldOf().slice(2)).toEqual(Array(2).fill(`agent.recovered ${since}`))
+})
+
+test('a probe without a say, an agent that asks for a while, and a short outage tell nothing', async () => {
+  await leaveAgent(world, agent, await enter(), { ...down, trouble: 'rate_limited', retryAfterMs: 90_000 })
+  for (let asked = 0; asked < 5; asked++) {
+    at += unreachableMs
+    await leaveAgent(world, agent, await enter(), { ...down, trouble: 'rate_limited', retryAfterMs: 90_000 })
+  }
+  at += unreachableMs
+  const late = await enter()
+  at += probeMs + 1
+  await leaveAgent(world, agent, await enter(), down)
+  const before = toldOf()
+  await leaveAgent(world, agent, late, { ok: true })
+  expect(toldOf()).toEqual(before)
+  expect(before).toHaveLength(1)
 })
 
 test('a lost answer of the table counts a failure once', async () => {
