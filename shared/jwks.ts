@@ -100,12 +100,16 @@ function readMembers(bytes: Uint8Array): unknown[] | undefined {
   }
 }
 
-/** One member: a key, a flag for its owner, or undefined for a key that is meant for something else. */
+/**
+ * One member: a key, a flag for its owner, or undefined for a key that is meant for something else. What is null counts
+ * as not given: serialisers of key classes write all their fields, the private ones too.
+ */
 function readKey(member: unknown): PublishedKey | KeyFlag | undefined {
   if (!isRecord(member)) return 'broken_key'
-  const { kty, crv, use, key_ops: ops, kid, alg } = member
+  const given = Object.fromEntries(Object.entries(member).filter(([, value]) => value !== null))
+  const { kty, crv, use, key_ops: ops, kid, alg } = given
   if (kty === 'oct') return 'symmetric_key_published'
-  if (['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'].some(name => member[name] !== undefined))
+  if (['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'].some(name => given[name] !== undefined))
     return 'private_key_published'
   if (use !== undefined && use !== 'sig') return undefined
   if (ops !== undefined && !(Array.isArray(ops) && ops.includes('verify'))) return undefined
@@ -113,7 +117,7 @@ function readKey(member: unknown): PublishedKey | KeyFlag | undefined {
   if (family === undefined || (alg !== undefined && (typeof alg !== 'string' || familyOf(alg) !== family)))
     return 'unsupported_key'
   if (typeof kid === 'string' && kid.length > longestKid) return 'unsupported_key'
-  const jwk = pick(member, family === 'RSA' ? ['kty', 'n', 'e'] : ['kty', 'crv', 'x', 'y'])
+  const jwk = pick(given, family === 'RSA' ? ['kty', 'n', 'e'] : ['kty', 'crv', 'x', 'y'])
   const key = importKey(jwk)
   if (key === undefined) return 'broken_key'
   const { modulusLength: bits, publicExponent = 3n } = key.asymmetricKeyDetails ?? {}

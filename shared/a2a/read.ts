@@ -14,7 +14,7 @@ import type { PushReading, Task } from './task.ts'
 // | neither; in this order: id + status, taskId + status,     | task, status,                   | id or taskId             | status.state       |
 // |   taskId + artifact, role + messageId                     |   artifact, message             |                          |                    |
 // | { task_id, status: "completed" } (early Go example)       | status                          | task_id                  | status             |
-// | { jsonrpc, result: any of these }, unwrapped once         | as inside                       | as inside                | as inside          |
+// | { jsonrpc, result or params: any of these }, unwrapped once | as inside                       | as inside                | as inside          |
 //
 // Refused: arrays and scalars, none or several of the above at once, a JSON-RPC error, a missing task id (but in a message),
 // an id that is not text of 1 to 256 bytes, and id fields of one event that differ. Only the event's own id counts:
@@ -48,8 +48,9 @@ export function parseBody(
 /** Reads a push body, already parsed, as a hint: which task, and the state it names. Never throws. */
 export function readPush(body: unknown): { ok: true; push: PushReading } | { ok: false; why: string } {
   if (!isRecord(body)) return refuse('The body is no JSON object.')
-  const frame = isGiven(body.jsonrpc) ? body.result : body
-  if (!isRecord(frame)) return refuse('The body is a JSON-RPC message without a result.')
+  // Senders wrap an event like an answer, or like a notification of JSON-RPC (section 4.1), which has no result.
+  const frame = isGiven(body.jsonrpc) ? (body.result ?? body.params) : body
+  if (!isRecord(frame)) return refuse('The body is a JSON-RPC message without result and params.')
   const found = findEvents(frame)
   const [first] = found
   if (first === undefined) return refuse('The body holds no task, statusUpdate, artifactUpdate or message.')

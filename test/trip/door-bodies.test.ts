@@ -79,6 +79,12 @@ played('shapes of both versions', () => door, [
     json({ jsonrpc: '2.0', id: 1, result: { statusUpdate: update } }),
     'ACK',
   ],
+  [
+    98,
+    'wrapped in a JSON-RPC notification',
+    json({ jsonrpc: '2.0', method: 'tasks/event', params: { statusUpdate: update } }),
+    'ACK',
+  ],
   [98, 'a JSON-RPC error', json({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'no' } }), 'BAD'],
   [
     98,

@@ -126,6 +126,12 @@ describe('sets', () => {
     })
   })
 
+  test('a public key whose other fields are null is a public key', () => {
+    const empty = { use: null, key_ops: null, alg: null, d: null, p: null, q: null, k: null, x5c: null }
+    expect(setOf({ ...empty, ...rsa.jwk, d: null, alg: null })).toMatchObject({ ok: true, flags: [] })
+    expect(setOf({ ...ec.jwk, d: 'AQAB', p: null })).toMatchObject({ flags: ['private_key_published'] })
+  })
+
   test('case 17: as many members as the cap holds cost no more than 200, and a byte beyond it none', () => {
     const head = `{"keys":[${JSON.stringify(ec.jwk)}`
     const full = `${head}${',{}'.repeat((limits.keySetBytes - head.length - 2) / 3)}]}`

@@ -36,7 +36,7 @@ describe('what is no push is refused', () => {
     ['case 97: no member', { hello: 'world' }, /no task/],
     ['case 97: only null members', { statusUpdate: null, task: null }, /no task/],
     ['case 97: a member that is no object', { statusUpdate: 'done' }, /holds no task/],
-    ['case 98: a JSON-RPC error', { jsonrpc: '2.0', id: 1, error: { code: -32603 } }, /without a result/],
+    ['case 98: a JSON-RPC error', { jsonrpc: '2.0', id: 1, error: { code: -32603 } }, /without result/],
     [
       'case 98: JSON-RPC twice',
       { jsonrpc: '2.0', result: { jsonrpc: '2.0', result: { statusUpdate } } },
