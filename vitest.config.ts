@@ -11,6 +11,7 @@ export default defineConfig({
     maxWorkers: 2,
     // A worker for each file would load the same modules eighty times; tests make their own worlds and share no state.
     isolate: false,
+    setupFiles: ['test/support/hearing.ts'],
     // Only a hang should end here: nothing is timed.
     testTimeout: 120_000,
     hookTimeout: 120_000,

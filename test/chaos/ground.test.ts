@@ -15,6 +15,7 @@ import { queues } from '../../infra/topology.ts'
 import { sendDeliver, sendLook } from '../../shared/queue.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { put } from '../../shared/store/table.ts'
+import { ear } from '../support/ear.ts'
 import { makeFolder } from '../support/folder.ts'
 import { freePorts } from '../support/ports.ts'
 
@@ -25,7 +26,7 @@ const look = (relay: Relay, watch: string, delayMs?: number) =>
   sendLook(relay.queues, 'g', { v: 1, kind: 'watch', watch }, delayMs)
 
 async function start(doors: Doors, options: GroundOptions = {}): Promise<Ground> {
-  const ground = await startGround(doors, { tick: 'manual', ...options })
+  const ground = await startGround(doors, { tick: 'manual', write: ear.line, ...options })
   onTestFinished(() => ground.kill())
   return ground
 }
@@ -130,10 +131,10 @@ test('a restart keeps secrets, items, messages and the time, and the secrets are
 
 test("a tenant's API key is made once and works after a restart", async () => {
   const dir = makeFolder()
-  const first = await startLocal({ dir, tick: 'manual' })
+  const first = await startLocal({ dir, tick: 'manual', write: ear.line })
   const key = first.keys.demo
   await first.stop()
-  const second = await startLocal({ dir, tick: 'manual', tenants: ['demo', 'other'] })
+  const second = await startLocal({ dir, tick: 'manual', write: ear.line, tenants: ['demo', 'other'] })
   onTestFinished(() => second.kill())
   expect(second.keys.demo).toBe(key)
   expect(second.keys.other).not.toBe(key)

@@ -6,6 +6,7 @@ import { callAgent } from '../../infra/local/agent/caller.ts'
 import { type DemoAgent, startAgent } from '../../infra/local/agent.ts'
 import { type Local, startLocal } from '../../infra/local/run.ts'
 import { type Client, type Clients, startClients } from '../support/clients.ts'
+import { ear } from '../support/ear.ts'
 import { makeFolder } from '../support/folder.ts'
 import { freePorts } from '../support/ports.ts'
 import { type Made, type Routes, routesOf } from '../support/routes.ts'
@@ -113,7 +114,7 @@ async function startChild(step: string): Promise<Mortal> {
       expect(await exited).toEqual([null, 'SIGKILL'])
     },
     startAgain: async () => {
-      const started = await startLocal({ dir, ports, tick: 'manual' })
+      const started = await startLocal({ dir, ports, tick: 'manual', write: ear.line })
       local = started
       onTestFinished(async () => {
         local = undefined

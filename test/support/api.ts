@@ -6,6 +6,7 @@ import { type Local, type LocalOptions, startLocal } from '../../infra/local/run
 import type { Call, Fault } from '../../infra/local/wire.ts'
 import type { HandedOut } from '../../shared/a2a/configs.ts'
 import { type ErrorCode, says, statusOf } from '../../shared/errors.ts'
+import { ear } from './ear.ts'
 
 export type Fields = Record<string, unknown>
 
@@ -112,7 +113,10 @@ export async function startApi(options: LocalOptions = {}): Promise<Api> {
   const local = await startLocal({
     tick: 'manual',
     tenants: ['demo', 'other'],
-    write: line => lines.push(line),
+    write: line => {
+      ear.line(line)
+      lines.push(line)
+    },
     ...options,
   })
   const agent = await startAgent({ now: local.now })

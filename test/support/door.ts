@@ -12,6 +12,7 @@ import { sha256Hex } from '../../shared/hash.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { stillClock } from './clock.ts'
 import type { Dialect, Sent } from './dialects.ts'
+import { ear, hear } from './ear.ts'
 import { type SigningKey, signJwt } from './keys.ts'
 import { k1, rule, body as usualBody } from './pushes.ts'
 import type { Receiver, Answer as Served } from './receiver.ts'
@@ -111,6 +112,7 @@ export async function startDoor(): Promise<Door> {
   const send = async (push: Push = {}): Promise<Answer> => {
     const spot = await spots.find(push.to ?? {})
     const sent = sentBy(push, spot, { now: clock.now(), task: push.task ?? `task-${++tasks}` })
+    hear({ url: sent.path, headers: Object.fromEntries(sent.headers) })
     if (push.as === undefined) return overWire(ground.hookOrigin, sent)
     return handOver(push.at ?? handler, push.as(sent))
   }
@@ -160,7 +162,10 @@ async function startDoors(clock: Clock) {
     { receive: open, api },
     {
       ...{ clock, tick: 'manual' },
-      write: line => lines.push(line),
+      write: line => {
+        ear.line(line)
+        lines.push(line)
+      },
       onCall: ({ who, operation, body }, { status }) =>
         calls.push({ who, operation, body, ok: status === 200 }),
       faults: ({ who, operation }) => {

@@ -8,6 +8,7 @@ import type { HandedOut } from '../../shared/a2a/configs.ts'
 import type { Step } from '../../shared/log.ts'
 import { windowMs } from '../../shared/policy.ts'
 import { type Client, type Clients, startClients } from './clients.ts'
+import { ear } from './ear.ts'
 import { type Made, type Routes, routesOf } from './routes.ts'
 
 /** An agent that is registered under a name of its own, and a client app that speaks to it. */
@@ -71,6 +72,7 @@ export async function startTrip(options: LocalOptions = {}): Promise<Trip> {
       ...options,
       // A tick reads every shard, and a trip ticks often.
       env: { DUE_SHARDS: '2', ...options.env, ...env },
+      write: ear.line,
       onStep: (_door, step) => {
         steps.push(step)
         happened()

@@ -1,6 +1,7 @@
 // An agent's health after good and bad pushes: what they came to, the last refusals in words, and the state of its published keys.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sha256Hex } from '../../shared/hash.ts'
+import { refOf } from '../../shared/hooks.ts'
 import { explain } from '../../shared/reasons.ts'
 import { dialects } from '../support/dialects.ts'
 import { type Door, type Push, recordsIn, signed, startDoor } from '../support/door.ts'
@@ -46,6 +47,8 @@ async function tell(): Promise<void> {
     await door.send({ path: () => '/nowhere' })
   }
 }
+
+const hookIn = ({ hook }: Spot): string => new URL(hook.url).pathname.replace('/hooks/', '')
 
 const x = 'x-a2a-notification-token'
 let hooks = 0
@@ -127,6 +130,21 @@ test('refusals are counted by reason, the last five with when and why', async ()
   ])
   for (const { reason, says } of lastRefusals) expect(says).toBe(explain(reason))
   for (const [reason, { says }] of Object.entries(refused)) expect(says).toBe(explain(reason))
+})
+
+test('the line of a refusal names step, tenant, agent, subscription and reason, and never the hook', async () => {
+  const to = await fresh()
+  const before = door.lines.length
+  await door.send({ to, jwt: signed({ iss: 'https://other.example' }) })
+  const refusals = door.lines.slice(before).filter(line => line.includes('"push.refused"'))
+  expect(refusals.map(line => JSON.parse(line))).toEqual([
+    {
+      ...{ at: new Date(door.now()).toISOString(), level: 'info', door: 'receive', step: 'push.refused' },
+      ...{ tenant: 'demo', agent: to.agent, subscription: expect.any(String), trace: expect.any(String) },
+      ...{ sub: refOf(hookIn(to)), reason: 'issuer_wrong' },
+    },
+  ])
+  expect(refusals.join()).not.toContain(hookIn(to))
 })
 
 test('genuine pushes that could not be read are told apart from forged ones', async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { HttpHandler } from '../../../functions/lambda.ts'
 import { createRelay, type Relay } from '../../../shared/relay.ts'
 import { dialects, type Sent } from '../../support/dialects.ts'
+import { ear, hear } from '../../support/ear.ts'
 
 export type MakeDoor = (relay: Relay) => HttpHandler
 
@@ -28,7 +29,7 @@ type Opening = {
  * answer. For table and queues, which live elsewhere, that is all that a kill is.
  */
 export function openHere(make: MakeDoor, { env, now, dead, onFetch }: Opening): Door {
-  const relay = createRelay('receive', env, { now, write: () => {} })
+  const relay = createRelay('receive', env, { now, write: ear.line })
   const request: Relay['net']['request'] = ask => {
     onFetch(new URL(ask.url).pathname.split('/')[1] ?? '')
     return relay.net.request(ask)
@@ -37,6 +38,7 @@ export function openHere(make: MakeDoor, { env, now, dead, onFetch }: Opening): 
   const gone = Promise.withResolvers<number>()
   return {
     post: async sent => {
+      hear({ url: sent.path, headers: Object.fromEntries(sent.headers) })
       const event = dialects['Function URL'](sent) as unknown as Parameters<HttpHandler>[0]
       const answer = handler(event).then(
         ({ statusCode }) => statusCode,

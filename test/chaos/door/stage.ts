@@ -12,6 +12,7 @@ import { taskStates } from '../../../shared/a2a/task.ts'
 import type { Config } from '../../../shared/config.ts'
 import { sha256Hex } from '../../../shared/hash.ts'
 import type { Sent } from '../../support/dialects.ts'
+import { ear } from '../../support/ear.ts'
 import { signJwt } from '../../support/keys.ts'
 import { type Routes, routesOf } from '../../support/routes.ts'
 import { stateOf } from './cells.ts'
@@ -49,7 +50,7 @@ export async function startStage({ faults, onCall, keysOf }: Fate): Promise<Stag
         return receive(relay)
       },
     },
-    { clock, tick: 'manual', env: { DUE_SHARDS: '2' }, faults, onCall },
+    { clock, tick: 'manual', env: { DUE_SHARDS: '2' }, faults, onCall, write: ear.line },
   )
   const outside = await startOutside(keysOf)
   return {
