@@ -41,10 +41,10 @@ function environmentOf(name: DoorName): Record<string, $util.Input<string>> {
 }
 
 function rightsOf(name: DoorName): sst.aws.FunctionPermissionArgs[] {
-  const { table: keeps, sends } = doors[name]
+  const { table: rights, sends } = doors[name]
   const eats = (['look', 'deliver'] as const).filter(queue => statedQueues[queue].consumer === name)
   return [
-    ...(keeps ? tableRights : []),
+    ...tableRights(rights),
     ...sends.map(queue => ({ actions: ['sqs:SendMessage'], resources: [queues[queue].arn] })),
     ...eats.map(queue => ({
       actions: [

@@ -1,5 +1,5 @@
 // The one table, as the topology states it. Point-in-time recovery is on; in production it cannot be deleted by accident.
-import { table as stated } from './topology.ts'
+import { table as stated, type TableRight } from './topology.ts'
 
 const { index } = stated
 
@@ -23,17 +23,12 @@ export const table = new sst.aws.Dynamo(stated.name, {
   },
 })
 
-/** Everything that the store does with one item or one partition; there is no scan. */
-export const tableRights: sst.aws.FunctionPermissionArgs[] = [
-  {
-    actions: [
-      'dynamodb:GetItem',
-      'dynamodb:PutItem',
-      'dynamodb:UpdateItem',
-      'dynamodb:DeleteItem',
-      'dynamodb:Query',
-    ],
-    resources: [table.arn],
-  },
-  { actions: ['dynamodb:Query'], resources: [$interpolate`${table.arn}/index/${index.name}`] },
-]
+/** Rights to the table and its index; there is none to scan. */
+export function tableRights(rights: readonly TableRight[]): sst.aws.FunctionPermissionArgs[] {
+  const actions = rights.filter(right => right !== 'Query index').map(right => `dynamodb:${right}`)
+  const arn = $interpolate`${table.arn}/index/${index.name}`
+  return [
+    { actions, resources: [table.arn] },
+    ...(rights.includes('Query index') ? [{ actions: ['dynamodb:Query'], resources: [arn] }] : []),
+  ]
+}

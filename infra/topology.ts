@@ -3,13 +3,16 @@
 export type DoorName = 'receive' | 'api' | 'look' | 'deliver' | 'tick'
 export type QueueName = 'look' | 'deliver'
 
+/** An operation on the table's items, or a query over its index of timers. */
+export type TableRight = 'GetItem' | 'PutItem' | 'UpdateItem' | 'DeleteItem' | 'Query' | 'Query index'
+
 type Door = {
   /** Handler as SST and Lambda name it: file without extension, dot, export. */
   handler: string
   timeoutSeconds: number
   memoryMegabytes: number
-  /** What the door may touch. */
-  table: boolean
+  /** What the door may do with the table. */
+  table: readonly TableRight[]
   sends: readonly QueueName[]
   /** Whether it holds the root keys. */
   keys: boolean
@@ -39,12 +42,22 @@ export const table = {
   index: { name: 'due', hashKey: 'slot', rangeKey: 'due', include: ['group', 'holds'] },
 } as const
 
+const everything: readonly TableRight[] = [
+  'GetItem',
+  'PutItem',
+  'UpdateItem',
+  'DeleteItem',
+  'Query',
+  'Query index',
+]
+
 export const doors: Record<DoorName, Door> = {
   receive: {
     handler: 'functions/receive.handler',
     timeoutSeconds: 5,
     memoryMegabytes: 512,
-    table: true,
+    // It stands in the open: no lists, no deletion.
+    table: ['GetItem', 'PutItem', 'UpdateItem'],
     sends: ['look'],
     keys: true,
     url: true,
@@ -53,7 +66,7 @@ export const doors: Record<DoorName, Door> = {
     handler: 'functions/api/app.handler',
     timeoutSeconds: 30,
     memoryMegabytes: 512,
-    table: true,
+    table: everything,
     sends: ['look', 'deliver'],
     keys: true,
     url: true,
@@ -62,7 +75,7 @@ export const doors: Record<DoorName, Door> = {
     handler: 'functions/look.handler',
     timeoutSeconds: 30,
     memoryMegabytes: 512,
-    table: true,
+    table: everything,
     sends: ['look', 'deliver'],
     keys: true,
     url: false,
@@ -71,7 +84,7 @@ export const doors: Record<DoorName, Door> = {
     handler: 'functions/deliver.handler',
     timeoutSeconds: 30,
     memoryMegabytes: 512,
-    table: true,
+    table: everything,
     sends: ['deliver'],
     keys: true,
     url: false,
@@ -80,7 +93,7 @@ export const doors: Record<DoorName, Door> = {
     handler: 'functions/tick.handler',
     timeoutSeconds: 50,
     memoryMegabytes: 256,
-    table: true,
+    table: ['UpdateItem', 'Query index'],
     sends: ['look', 'deliver'],
     keys: false,
     url: false,

@@ -1,5 +1,7 @@
 // A DynamoDB for laptops and tests: dynalite's store behind a server that takes only what Rouse uses and adds what it lacks.
+
 import { setImmediate } from 'node:timers/promises'
+import { type DoorName, doors } from '../topology.ts'
 import {
   type Dynalite,
   type Effect,
@@ -61,6 +63,7 @@ const takes: Record<Operation | 'UpdateTimeToLive' | 'DescribeTimeToLive', strin
 type Ttl = Map<string, string>
 
 const service = 'com.amazonaws.dynamodb.v20120810'
+const denied = 'com.amazon.coral.service#AccessDeniedException'
 const conditionFailed = `${service}#ConditionalCheckFailedException`
 const invalid = (message: string): Answer =>
   exception('com.amazon.coral.validate#ValidationException', message)
@@ -98,8 +101,18 @@ export async function startDynamo(
   }
 }
 
-async function answer(store: Dynalite, ttl: Ttl, { operation, body }: Call): Promise<Answer> {
+/** Whether a door asks for more than the topology lets it do; whoever bears no door's name may do everything. */
+function isForbidden({ who, operation, body }: Call): boolean {
+  const right = body.IndexName === undefined ? operation : `${operation} index`
+  return isDoor(who) && !doors[who].table.some(one => one === right)
+}
+
+const isDoor = (who: string): who is DoorName => Object.hasOwn(doors, who)
+
+async function answer(store: Dynalite, ttl: Ttl, call: Call): Promise<Answer> {
+  const { operation, body } = call
   if (!isTaken(operation)) return invalid(`${operation} is not among the operations taken here`)
+  if (isForbidden(call)) return exception(denied, `${call.who} is not authorized to perform ${operation}`)
   const unknown = Object.keys(body).filter(name => !takes[operation].includes(name))
   if (unknown.length > 0) return invalid(`${operation} does not take ${unknown.join(', ')} here`)
   if (operation === 'UpdateTimeToLive' || operation === 'DescribeTimeToLive')

@@ -325,3 +325,22 @@ test('a kill loses no acknowledged write and parts no item from its index entry'
   expect(entries.items.map(({ pk, due }) => [pk, due]).sort()).toEqual([...items].sort())
   await stop()
 })
+
+test('a door may do with the table what the topology says, and no more, as its role would have it', async () => {
+  const as = (who: string) => ({
+    ...here.table,
+    client: new DynamoDBClient({
+      ...{ region: 'us-east-1', endpoint: here.dynamo.endpoint, maxAttempts: 1 },
+      credentials: { accessKeyId: who, secretAccessKey: 'x' },
+    }),
+  })
+  const { receive, tick } = { receive: as('receive'), tick: as('tick') }
+  const due = { condition: '#slot = :slot', values: { slot: 'd#0' }, limit: 1, index: 'due' }
+  const refused = { name: 'AccessDeniedException' }
+  expect(await put(receive, { ...key, n: 1 })).toMatchObject({ ok: true })
+  await expect(remove(receive, key)).rejects.toMatchObject(refused)
+  await expect(query(receive, due)).rejects.toMatchObject(refused)
+  expect((await query(tick, due)).items).toEqual([])
+  await expect(get(tick, key)).rejects.toMatchObject(refused)
+  expect((await query(as('look'), due)).items).toEqual([])
+})
