@@ -1,4 +1,5 @@
 // Judges the claims of a JWT against an agent's rule and one reading of the clock. Pure; whoever calls it still has to check the signature.
+import { isId } from './a2a/read.ts'
 import type { Claims } from './jwt.ts'
 import type { JwtRule } from './model.ts'
 import type { Reason } from './reasons.ts'
@@ -42,7 +43,8 @@ function judgeParties(claims: Claims, rule: JwtRule, hookUrl: string): Reason | 
 /** A JWT that names neither task nor body is no push: an issuer may make login tokens with the same key (RFC 8725 section 2.8). */
 function judgeBinding(claims: Claims, rule: JwtRule): Reason | undefined {
   const { taskId, request_body_sha256: digest } = claims
-  if (taskId !== undefined && (typeof taskId !== 'string' || taskId === '')) return 'task_claim_differs'
+  // No body names such a task; where the body names none, the claim itself is what is stored and asked for.
+  if (taskId !== undefined && !isId(taskId)) return 'task_claim_differs'
   if (digest !== undefined) return undefined
   if (rule.digest === 'required') return 'digest_missing'
   return taskId === undefined ? 'not_a_push' : undefined

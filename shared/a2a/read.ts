@@ -17,7 +17,7 @@ import type { PushReading, Task } from './task.ts'
 // | { jsonrpc, result or params: any of these }, unwrapped once | as inside                       | as inside                | as inside          |
 //
 // Refused: arrays and scalars, none or several of the above at once, a JSON-RPC error, a missing task id (but in a message),
-// an id that is not text of 1 to 256 bytes, and id fields of one event that differ. Only the event's own id counts:
+// an id that is not text of 1 to 256 bytes without control characters, and id fields of one event that differ. Only the event's own id counts:
 // ids in metadata or in a status message are never used, so they are not judged either.
 
 const deepestBody = 64
@@ -62,7 +62,8 @@ export function readPush(body: unknown): { ok: true; push: PushReading } | { ok:
   const named = kind === 'message' ? ids.filter(id => id !== '') : ids
   const [taskId] = named
   if (taskId === undefined && kind !== 'message') return refuse('The body names no task.')
-  if (!named.every(isId)) return refuse(`The task id is not text of 1 to ${limits.taskIdBytes} bytes.`)
+  if (!named.every(isId))
+    return refuse(`The task id is not text of 1 to ${limits.taskIdBytes} bytes without control characters.`)
   if (named.some(id => id !== taskId)) return refuse('The body names different tasks.')
   const state = kind === 'task' || kind === 'status' ? stateOf(event) : undefined
   return {
@@ -148,11 +149,14 @@ function contextOf(event: Record<string, unknown>): { contextId?: string } {
   return isId(contextId) ? { contextId } : {}
 }
 
-/** Ids are compared as they are; one with half a surrogate pair could not be stored and sent unchanged. */
-const isId = (value: unknown): value is string =>
+/**
+ * Ids are compared as they are; one with half a surrogate pair could not be stored and sent unchanged, and one with a
+ * control character could not be named in the API.
+ */
+export const isId = (value: unknown): value is string =>
   typeof value === 'string' &&
   value !== '' &&
-  value.isWellFormed() &&
+  /^[^\p{Cc}\p{Cs}]*$/u.test(value) &&
   Buffer.byteLength(value) <= limits.taskIdBytes
 
 const refuse = (why: string): { ok: false; why: string } => ({ ok: false, why })

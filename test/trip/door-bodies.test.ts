@@ -73,6 +73,14 @@ played('shapes of both versions', () => door, [
   [97, 'text under the name of another', json({ kind: 'task', ...task, message: 'done' }), 'ACK'],
   [97, 'a list beside one', json({ statusUpdate: [update], task }), 'BAD'],
   [97, 'a signed message of a task that only the JWT names', { body: JSON.stringify({ message }) }, 'ACK'],
+  ...['x'.repeat(257), 'a\nb', '\ud800'].map(
+    (taskId): Row => [
+      97,
+      `the same with ${JSON.stringify(taskId).slice(0, 9)}, which is no id`,
+      { body: JSON.stringify({ message }), jwt: signed({ taskId }) },
+      'DENY',
+    ],
+  ),
   [
     98,
     'wrapped in a JSON-RPC result',
@@ -132,6 +140,14 @@ const withMetadata = (metadata: string): string =>
   body.replace('"contextId"', `"metadata":${metadata},"contextId"`)
 
 played('encodings, types and odd JSON', () => door, [
+  ...['\n', '\0', '\u0085'].map(
+    (odd): Row => [
+      0,
+      `${JSON.stringify(odd)} in a task id, which the API could not name`,
+      { to: byToken, ...json({ statusUpdate: { ...update, taskId: `t${odd}1` } }) },
+      'BAD',
+    ],
+  ),
   [102, 'UTF-16', { ...bytes(), body: Buffer.from(body, 'utf16le') }, 'BAD'],
   [102, 'UTF-16 with its mark', { ...bytes(), body: Buffer.from(`\ufeff${body}`, 'utf16le') }, 'BAD'],
   [
