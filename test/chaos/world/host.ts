@@ -13,11 +13,14 @@ let fatal: string | undefined
 
 /**
  * Nothing hangs here but agents and targets that are meant to, and their 10 s and 15 s are long beside a bent clock. The
- * short time-outs of AWS calls only tell how busy this machine is.
+ * time-outs of AWS calls, from half a second on, only tell how busy this machine is. What is shorter is the SDK's pause
+ * before it repeats a call.
  */
 const realTimeout = setTimeout
-const bendTimeout = (milliseconds: number): number =>
-  milliseconds >= 10_000 ? milliseconds / Number(haste) : milliseconds * 8
+const bendTimeout = (milliseconds: number): number => {
+  if (milliseconds >= 10_000) return milliseconds / Number(haste)
+  return milliseconds >= 500 ? milliseconds * 8 : milliseconds
+}
 Object.assign(globalThis, {
   setTimeout: (work: () => void, milliseconds = 0) => realTimeout(work, bendTimeout(milliseconds)),
 })

@@ -96,8 +96,8 @@ function isDue({ kind }: Target, stage: Stage): boolean {
 }
 
 /** Only `task.<state>` tells a state; other events have stories of their own. */
-const tellsState = ({ type, state }: { type: string; state: string }): boolean =>
-  type === `task.${state.replaceAll('-', '_')}`
+const tellsState = ({ type, state }: { type: string; state?: string }): boolean =>
+  type === `task.${state?.replaceAll('-', '_')}`
 
 const entriesOf = (client: Client, task: Task): Entry[] =>
   (client.byTask.get(task.id) ?? []).filter(tellsState)

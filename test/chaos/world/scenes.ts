@@ -1,118 +1,26 @@
 // Short plays in which one thing happens at the worst moment: each is lost on a relay that breaks the rule it is for, and not on one that keeps it.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Call, Fault } from '../../../infra/local/wire.ts'
+import type { Call } from '../../../infra/local/wire.ts'
 import type { TaskState } from '../../../shared/a2a/task.ts'
-import type { SeenTask } from '../../support/routes.ts'
-import { type Agent, present, type Task } from './agents.ts'
-import { bundleHost } from './bundle.ts'
-import { type Cast, everyState, makeCast, subscribe } from './cast.ts'
-import { interestsOf, judgeCursor, judgeRest, judgeTold, type Violation } from './judge.ts'
-import { agentKinds } from './kinds.ts'
+import type { Task } from './agents.ts'
+import { judgeCursor, type Violation } from './judge.ts'
 import { pass, readAll, readWhole } from './play.ts'
-import { type Random, randomOf } from './random.ts'
-import type { Break } from './rules.ts'
-import { startWorld, type World } from './world.ts'
-
-/** A hand on the wire. */
-type Wire = {
-  /** Called before each call of a door. */
-  before: (call: Call) => Fault | undefined | Promise<Fault | undefined>
-  /** Called after each call's effect. */
-  after: (call: Call) => void
-}
-
-/** Where scenes are played: one agent, and one client with one target. */
-export type Theatre = {
-  world: World
-  cast: Cast
-  random: Random
-  agent: Agent
-  wire: Wire
-  stop: () => Promise<void>
-}
-
-const second = 1000
-const hour = 60 * 60 * second
-/** A look that has to wait, and the lease of one that died. */
-const soon = [2, 3, 10, 20, 10].map(seconds => seconds * second)
-/** Targets and agents may take their time: a busy machine must not look like a dead one. */
-const haste = 0.5
-
-/** Opens a theatre whose relay breaks a rule, or none. */
-export async function openTheatre({ plugins = [], bend }: Break): Promise<Theatre> {
-  const program = await bundleHost(plugins)
-  const random = randomOf('scenes')
-  const wire: Wire = { before: () => undefined, after: () => {} }
-  const world = await startWorld({
-    ...{ random, hosts: 1, program: program.file, haste },
-    meddle: call => {
-      bend?.(call)
-      return wire.before(call)
-    },
-    onCall: call => wire.after(call),
-  })
-  const kinds = agentKinds.filter(({ name }) => name === 'fast')
-  const few = { tenants: 1, agents: kinds, targets: ['fine'], wide: 0, clients: 1 } as const
-  const cast = await makeCast(world, random, few)
-  const [agent] = cast.agents
-  if (agent === undefined) throw new Error('There is no agent')
-  const stop = async (): Promise<void> => {
-    await world.stop()
-    program.remove()
-  }
-  return { world, cast, random, agent, wire, stop }
-}
+import type { RuleName } from './rules.ts'
+import { judge, killAt, oldTask, second, soon, type Theatre } from './theatre.ts'
+import { calm } from './weather.ts'
 
 export type Scene = (theatre: Theatre) => Promise<Violation[]>
-
-/** A task that has been at work for long, so that only its pushes make anybody look at it soon. */
-async function oldTask({ world, cast, random, agent }: Theatre, id: string): Promise<Task> {
-  const task = world.agents.begin(agent, id)
-  world.agents.change(task, 'working')
-  await subscribe(world, cast, random, { agent, how: 'bound', task, states: everyState })
-  await pass(world, cast, [0, 2 * second, 12 * hour])
-  return task
-}
-
-/** Ends the process that makes a call, the first time one fits. Resolves when it has come to that. */
-function killAt(theatre: Theatre, fits: (call: Call) => boolean): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  theatre.wire.before = call => {
-    if (!fits(call)) return undefined
-    theatre.wire.before = () => undefined
-    theatre.world.hosts.kill(/h\d+$/.exec(call.who)?.[0] ?? '')
-    resolve()
-    return 'throttle'
-  }
-  return promise
-}
 
 const said = ({ body }: Call): string => JSON.stringify(body)
 const isMark = (call: Call): boolean => call.operation === 'UpdateItem' && said(call).includes('#again = ')
 const isPutOff = (call: Call): boolean =>
   call.operation === 'SendMessage' && said(call).includes('\\"mark\\"')
+const isSave = (call: Call): boolean =>
+  call.operation === 'UpdateItem' && said(call).includes('#looked = :looked')
 const isEntry = (call: Call): boolean => call.operation === 'PutItem' && said(call).includes('"e#')
 
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await sleep(20)
-}
-
-/** Judges what was told, and whether what the task shows now is what the relay shows of it. */
-async function judge(theatre: Theatre, task: Task, inPeace: boolean): Promise<Violation[]> {
-  const { world, cast } = theatre
-  const interests = interestsOf(cast, task)
-  const { step } = present(task)
-  const { call } = await world.api(task.agent.tenant)
-  const shown = await call<SeenTask>('GET', `/v1/tasks/${task.agent.name}/${task.id}`)
-  const stale: Violation = {
-    ...{ rule: inPeace ? 'late' : 'lost', task: task.id },
-    says: `step ${step} is not shown, but ${JSON.stringify(shown)}`,
-  }
-  return [
-    ...judgeRest(task, interests, inPeace ? 'prompt' : 'pushed', inPeace),
-    ...judgeTold(task, interests, []),
-    ...(JSON.stringify(shown.task).includes(`Step ${step} of`) ? [] : [stale]),
-  ]
 }
 
 const isTold = ({ cast }: Theatre, { id }: Task, state: TaskState): boolean =>
@@ -132,7 +40,7 @@ const dyingWait: Scene = async theatre => {
   held.release()
   // The lease outlives the process by half a minute; the messages in its hand stay hidden for three.
   await pass(world, cast, soon)
-  return judge(theatre, task, true)
+  return judge(theatre, task)
 }
 
 /** An entry has its number and is slow to take its place, while another comes after it and the client reads. */
@@ -157,11 +65,65 @@ const slowEntry: Scene = async theatre => {
   await pass(world, cast, soon)
   const skipped: Violation[] = []
   for (const client of cast.clients) skipped.push(...judgeCursor(client, await readWhole(world, client)))
-  return [...skipped, ...(await judge(theatre, slow, true)), ...(await judge(theatre, quick, true))]
+  return [...skipped, ...(await judge(theatre, slow)), ...(await judge(theatre, quick))]
+}
+
+/** A push is brought late, and the look that it asks for dies with its process after it was begun. */
+const dyingLook: Scene = async theatre => {
+  const { world, cast } = theatre
+  const task = await oldTask(theatre, 'dying-look')
+  world.sky.set({ ...calm, delayed: 1 })
+  world.agents.change(task, 'working')
+  await until(() => world.sky.counts.delayed > 0)
+  world.sky.set(calm)
+  const killed = killAt(theatre, isSave)
+  // It is hidden for three minutes, and once more after the kill.
+  await pass(world, cast, [180 * second])
+  await killed
+  await pass(world, cast, [180 * second, ...soon])
+  return judge(theatre, task)
+}
+
+/** While a look waits for its answer, the task ends; the answer is of the time before. */
+const overtakenLook: Scene = async theatre => {
+  const { world, cast, wire } = theatre
+  const task = await oldTask(theatre, 'overtaken-look')
+  const held = world.agents.holdNext()
+  world.agents.change(task, 'input-required')
+  await held.came
+  let waits = false
+  wire.after = call => {
+    waits ||= isPutOff(call)
+  }
+  world.flow(1.5 * second)
+  world.agents.change(task, 'completed')
+  await until(() => waits || isTold(theatre, task, 'completed'))
+  held.release()
+  await pass(world, cast, soon)
+  return judge(theatre, task)
+}
+
+/** A push comes while a look is under way that was answered before. */
+const lateChange: Scene = async theatre => {
+  const { world, cast } = theatre
+  const task = await oldTask(theatre, 'late-change')
+  const held = world.agents.holdNext()
+  world.agents.change(task, 'working')
+  await held.came
+  world.agents.change(task, 'working')
+  await world.agents.settled()
+  // Whoever puts it off does so at once; whoever drops it does nothing that could be waited for.
+  await sleep(300)
+  held.release()
+  await pass(world, cast, soon)
+  return judge(theatre, task)
 }
 
 /** The scene that shows what each rule is for. */
-export const scenes: Record<string, Scene> = {
+export const scenes: Record<RuleName, Scene> = {
+  'dropped because a look was begun': dyingLook,
   'marked before it is queued': dyingWait,
+  'saved without a fence': overtakenLook,
+  'dropped because a look is under way': lateChange,
   'stepped over without a void': slowEntry,
 }

@@ -114,6 +114,11 @@ export const needs: Record<Rule, Need> = {
     breaks: ['blind hint'],
     setting: { odds: rough },
   },
+  trailing: {
+    name: 'a push that comes while a look is under way waits for the next push, or for a timer',
+    breaks: ['tardy'],
+    setting: { odds: { ...mild, slow: 0.9 }, kind: 'bound' },
+  },
   marks: {
     name: 'a trailing look under a faster clock’s mark waits for itself',
     breaks: ['tardy'],

@@ -93,6 +93,13 @@ export const breaks = {
   countsOnce: [table('OR #req <> :req)', 'OR #req = #req)')],
   /** A gap in an inbox is as old as the number that was taken last before it ended, not as the entry behind it. */
   gapsAge: [inbox('...entry, seq, before, ttl', '...entry, seq, before: taken, ttl')],
+  /** A look that has to wait is put off, not dropped. */
+  trailing: [
+    look(
+      'return later(relay, watch, message, trailingMs(looked.ms, message))',
+      "return trailingMs(looked.ms, message) > 0 ? 'done' : later(relay, watch, message, 0)",
+    ),
+  ],
   /** A trailing look does not ride along on its own mark: clocks differ. */
   marks: [look('mark !== undefined && mark === watch.again', 'mark === -1')],
 } as const satisfies Record<string, readonly Break[]>
