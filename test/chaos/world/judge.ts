@@ -72,15 +72,28 @@ function judgeInterest(task: Task, version: Version, interest: Interest, stage: 
     task: task.id,
     says: `${where} has ${has ?? 'nothing'} at ${stage}, not ${storyOf(task, version)} (${id}, ${interest.how})`,
   })
-  const last = entriesOf(client, task).at(-1)?.state
-  const missed = last === version.state ? [] : [missing(`inbox ${client.name}`, last)]
+  const last = entriesOf(client, task).at(-1)
+  const missed = last?.state === version.state ? [] : [missing(`inbox ${client.name}`, last?.state)]
   for (const target of targets) {
     if (!isDue(target, stage)) continue
     const told = newest(target, task)
-    if (told?.state !== version.state) missed.push(missing(`target ${target.name}`, told?.state))
+    if (told?.state !== version.state && !isSpokenFor(target, client, last))
+      missed.push(missing(`target ${target.name}`, told?.state))
   }
   return missed
 }
+
+/** A target that was paused is told once for each client when it is back: its newest hint speaks for all before. */
+const isSpokenFor = ({ kind, told }: Target, client: Client, entry: Entry | undefined): boolean =>
+  kind !== 'fine' &&
+  kind !== 'slow' &&
+  entry !== undefined &&
+  told.some(
+    ({ answered, taskId, seq }) =>
+      answered === 200 &&
+      seq >= entry.seq &&
+      client.byTask.get(taskId)?.some(hinted => hinted.seq === seq) === true,
+  )
 
 const storyOf = ({ agent, history, taken }: Task, { state, at, step }: Version): string => {
   const pushed = [...taken].map(([sub, steps]) => `${sub}:${[...steps].join('.')}`).join(' ') || 'none'

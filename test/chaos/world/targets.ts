@@ -16,6 +16,8 @@ export type Told = {
   taskId: string
   state: string
   rev: number
+  /** Number of the inbox entry that it hints at; 0 for none. */
+  seq: number
 }
 
 export type Target = {
@@ -83,7 +85,7 @@ export async function startTargets(now: () => number, random: Random, onTold: ()
 function readTold(id: string, body: string, at: number): Told {
   const parsed: unknown = JSON.parse(body)
   const { type, data } = isRecord(parsed) ? parsed : {}
-  const { taskId = '', state = '', rev = 0 } = isRecord(data) ? data : {}
-  const numbered = { at, answered: 0, rev: Number(rev) }
+  const { taskId = '', state = '', rev = 0, seq = 0 } = isRecord(data) ? data : {}
+  const numbered = { at, answered: 0, rev: Number(rev), seq: Number(seq) }
   return { ...numbered, id, type: String(type), taskId: String(taskId), state: String(state) }
 }
