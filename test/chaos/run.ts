@@ -24,9 +24,9 @@ const storm = { throttled: 0.02, unheard: 0.01, doubled: 0.03, delayed: 0.01 }
 const enough = ({ events, kills }: Figures): boolean => events >= 100_000 && kills >= 100
 
 const short: Plan = {
-  ...{ seed, say, step: flags.at, tenants: 2, tasksPerWave: 30, changes: 5 },
-  storm: { ...storm, callsPerKill: 250 },
-  goesOn: ({ waves, kills }) => waves < 2 || (kills < 13 && waves < 6),
+  ...{ seed, say, step: flags.at, tenants: 2, tasksPerWave: 24, changes: 5 },
+  storm: { ...storm, callsPerKill: 130 },
+  goesOn: ({ waves, kills }) => waves < 2 || (kills < 15 && waves < 6),
 }
 const long: Plan = {
   ...{ seed, say, step: flags.at, tenants: 5, tasksPerWave: 150, changes: 60 },

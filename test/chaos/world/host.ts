@@ -11,15 +11,19 @@ const [id = '', settings = '{}', haste = '1'] = process.argv.slice(2)
 let offset = 0
 let fatal: string | undefined
 
+/** Targets that never answer have 15 s. */
+const patienceMs = 15_000
+/** From half a second on a time-out is one of an AWS call or an agent; what is shorter is a pause before a call is repeated. */
+const shortestMs = 500
+
 /**
- * Nothing hangs here but agents and targets that are meant to, and their 10 s and 15 s are long beside a bent clock. The
- * time-outs of AWS calls, from half a second on, only tell how busy this machine is. What is shorter is the SDK's pause
- * before it repeats a call.
+ * Nothing hangs here but targets that are meant to, and 15 s are long beside a bent clock. All other time-outs only tell
+ * how busy this machine is.
  */
 const realTimeout = setTimeout
 const bendTimeout = (milliseconds: number): number => {
-  if (milliseconds >= 10_000) return milliseconds / Number(haste)
-  return milliseconds >= 500 ? milliseconds * 8 : milliseconds
+  if (milliseconds >= patienceMs) return milliseconds / Number(haste)
+  return milliseconds >= shortestMs ? milliseconds * 8 : milliseconds
 }
 Object.assign(globalThis, {
   setTimeout: (work: () => void, milliseconds = 0) => realTimeout(work, bendTimeout(milliseconds)),

@@ -45,7 +45,7 @@ export type HostOptions = {
   env: Record<string, string>
   /** The program that each process runs. */
   program: string
-  /** How much faster the time-outs of agents and targets run, which are long beside a bent clock. */
+  /** How much faster a target that never answers is given up, which takes long beside a bent clock. */
   haste: number
 }
 

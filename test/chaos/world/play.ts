@@ -118,7 +118,7 @@ async function beginTasks(world: World, cast: Cast, random: Random, wave: Wave):
 
 /** Plays the next act of every task, all of them interleaved. */
 async function playActs(world: World, random: Random, lives: Life[], wave: Wave): Promise<void> {
-  const span = 20 * second
+  const span = 10 * second
   const changes = lives.flatMap(({ task, acts }) => {
     let at = 0
     return (acts.shift() ?? []).map(state => {

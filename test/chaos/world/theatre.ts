@@ -33,7 +33,7 @@ export const second = 1000
 const hour = 60 * 60 * second
 /** A look that has to wait, and the lease of one that died. */
 export const soon = [2, 3, 10, 20, 10].map(seconds => seconds * second)
-/** Targets and agents may take their time: a busy machine must not look like a dead one. */
+/** Targets may take their time: a busy machine must not look like a dead one. */
 const haste = 0.5
 
 /** Opens a theatre whose relay breaks a rule, or none. */

@@ -53,7 +53,7 @@ export async function startWorld({
   hosts: count,
   step,
   program,
-  haste = 4,
+  haste = 10,
   meddle,
   onCall,
 }: WorldOptions): Promise<World> {
