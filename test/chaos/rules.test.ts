@@ -31,6 +31,7 @@ test.each(ruleNames)('news that is %s is reported', async rule => {
 const expected: Record<RuleName, Rule> = {
   'dropped because a look was begun': 'late',
   'marked before it is queued': 'late',
+  'held before it is queued': 'late',
   'saved without a fence': 'wrong',
   'dropped because a look is under way': 'late',
   'stepped over without a void': 'skipped',

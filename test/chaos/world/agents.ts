@@ -6,8 +6,12 @@ import type { HandedOut } from '../../../shared/a2a/configs.ts'
 import { isTerminal, type TaskState } from '../../../shared/a2a/task.ts'
 import type { AgentKind } from './kinds.ts'
 import { startPost } from './post.ts'
+import { proofOf, published } from './proof.ts'
 import type { Random } from './random.ts'
 import { configsOf, pushOf, taskOf, type Version } from './words.ts'
+
+/** A hook with what proves a push to it. */
+type Addressed = { hook: HandedOut; proof: Record<string, string> }
 
 /** A task as it really is. */
 export type Task = {
@@ -56,16 +60,17 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
     const due = now() + random.int(0, kind.lateMs)
     while (now() < due) await sleep(5)
     const body = JSON.stringify(pushOf(named(task), version, random.chance(0.3)))
-    const send = async ({ url, id, token = '' }: HandedOut): Promise<void> => {
+    const send = async ({ hook: { url, id }, proof }: Addressed): Promise<void> => {
       counts.pushes += 1
-      const status = await poster.post(url, { 'x-a2a-notification-token': token }, body)
+      const status = await poster.post(url, proof, body)
       if (status < 200 || status > 299) return
       counts.taken += 1
       const taken = task.taken.get(id) ?? new Set()
       task.taken.set(id, taken.add(version.step))
     }
     const hooks = [...task.configs.values(), ...task.agent.wide]
-    const copies = Array.from({ length: kind.copies }, () => hooks).flat()
+    const addressed = hooks.map(hook => ({ hook, proof: proofOf(task, hook, body, now()) }))
+    const copies = Array.from({ length: kind.copies }, () => addressed).flat()
     await Promise.all(copies.map(send))
   }
   const change = (task: Task, state: TaskState): void => {
@@ -82,6 +87,7 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
     serve(request, response).catch(() => request.socket.destroy())
   })
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method === 'GET') return void response.end(published)
     const asked = await read(request)
     const agent = agents.get(request.url?.split('/')[2] ?? '')
     if (agent === undefined || asked === undefined) return void response.writeHead(404).end()
@@ -176,6 +182,10 @@ function configCall(agent: Agent, method: string, params: Record<string, unknown
   }
   const task = agent.tasks.get(String(protocol === '1.0' ? params.taskId : (params.taskId ?? params.id)))
   if (task === undefined) return undefined
+  if (/^Delete|delete$/.test(method)) {
+    task.configs.delete(String(protocol === '1.0' ? params.id : params.pushNotificationConfigId))
+    return {}
+  }
   const given = isRecord(params.pushNotificationConfig) ? params.pushNotificationConfig : params
   const config = { url: String(given.url), id: String(given.id), token: String(given.token) }
   if (/^Create|set$/.test(method)) {

@@ -32,6 +32,9 @@ export type Interest = {
   agent: Agent
   /** Known to the relay by the request, or by the first push only. */
   how: 'bound' | 'unbound' | 'wide'
+  /** Since when it is to be deleted, and since when it is. */
+  ending?: number
+  deletedAt?: number
 }
 
 export type Cast = {
@@ -85,7 +88,9 @@ export async function makeCast(
       await put(world, tenant, `/v1/agents/${agent.name}`, {
         ...{ url: agent.url, binding: 'JSONRPC', version: kind.protocol, offline: true },
         pushNotifications: kind.pushes !== null,
-        verification: { token: true },
+        verification: kind.signs
+          ? { jwt: { jwksUrl: `${agent.url}/keys`, issuer: agent.url } }
+          : { token: true },
       })
       if (kind.pushes !== null && random.chance(wide))
         await subscribe(world, cast, random, { agent, how: 'wide' })
@@ -129,12 +134,28 @@ export async function subscribe(world: World, cast: Cast, random: Random, wish: 
   else if (how === 'unbound') task?.configs.set(id, hook)
 }
 
+/** Deletes a subscription: from the answer on nobody is told on its behalf. */
+export async function unsubscribe(world: World, interest: Interest): Promise<void> {
+  interest.ending = world.now()
+  await insist(world, interest.agent.tenant, 'DELETE', `/v1/subscriptions/${interest.id}`)
+  interest.deletedAt = world.now()
+}
+
+const put = <T>(world: World, tenant: string, path: string, body: unknown): Promise<T> =>
+  insist(world, tenant, 'PUT', path, body)
+
 /** Calls the API until it succeeds. */
-async function put<T>(world: World, tenant: string, path: string, body: unknown): Promise<T> {
+async function insist<T>(
+  world: World,
+  tenant: string,
+  method: 'PUT' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<T> {
   const { call } = await world.api(tenant)
   for (let tries = 0; ; tries++)
     try {
-      return await call<T>('PUT', path, body)
+      return await call<T>(method, path, body)
     } catch (error) {
       if (tries === 20) throw error
       await sleep(20)

@@ -36,7 +36,14 @@ export type Hosts = {
 }
 
 type Waiting = { resolve: (answer: unknown) => void; reject: (error: Error) => void }
-type Host = { id: string; child: ChildProcess; calls: Map<number, Waiting>; ready: Promise<unknown> }
+type Host = {
+  id: string
+  child: ChildProcess
+  calls: Map<number, Waiting>
+  ready: Promise<unknown>
+  /** How far its own clock is off, in ms. */
+  skew: number
+}
 
 export type HostOptions = {
   /** Processes that share the work. */
@@ -47,16 +54,21 @@ export type HostOptions = {
   program: string
   /** How much faster a target that never answers is given up, which takes long beside a bent clock. */
   haste: number
+  /** Draws how far a clock is off, at the start of its process and whenever it is set anew, in ms. */
+  skew: () => number
 }
 
 /** Batches of one queue that a process has in hand at once: more would only wait for each other. */
 const batchesAtOnce = 3
+/** Each clock is set anew once in so many times that all are bent. */
+const stepEvery = 10
 
-export async function startHosts({ count, env, program, haste }: HostOptions): Promise<Hosts> {
+export async function startHosts({ count, env, program, haste, skew }: HostOptions): Promise<Hosts> {
   let made = 0
   let calls = 0
   let kills = 0
   let offset = 0
+  let bends = 0
   let ending = false
   let gate: { opened: Promise<void>; open: () => void } | undefined
   let stumbled: (door: DoorName) => void = () => {}
@@ -67,15 +79,17 @@ export async function startHosts({ count, env, program, haste }: HostOptions): P
   const tell = (host: Host, order: Order): void => {
     if (host.child.connected) host.child.send(order, () => {})
   }
+  const setClock = (host: Host): void => tell(host, { kind: 'clock', offset: offset + host.skew })
   const start = (): Host => {
     const id = `h${++made}`
     const child = fork(program, [id, JSON.stringify(env), String(haste)])
-    const host: Host = { id, child, calls: new Map(), ready: once(child, 'message') }
+    const ready = once(child, 'message')
+    const host: Host = { id, child, calls: new Map(), ready, skew: skew() }
     host.ready.catch(() => {})
     child.on('error', () => {})
     child.on('message', (word: Word) => settle(host, word))
     child.once('exit', () => bury(host))
-    tell(host, { kind: 'clock', offset })
+    setClock(host)
     return host
   }
   const settle = (host: Host, word: Word): void => {
@@ -142,7 +156,10 @@ export async function startHosts({ count, env, program, haste }: HostOptions): P
     },
     bend: bent => {
       offset = bent
-      for (const host of [...hosts, spare]) tell(host, { kind: 'clock', offset })
+      // One of them is set anew now and then, and may step back.
+      const stepped = hosts[bends++ % (stepEvery * hosts.length)]
+      if (stepped !== undefined) stepped.skew = skew()
+      for (const host of [...hosts, spare]) setClock(host)
     },
     kill: id => {
       const host = hosts.find(one => one.id === id)

@@ -20,6 +20,8 @@ export type Rule =
   | 'again'
   /** A cursor stepped over an entry. */
   | 'skipped'
+  /** Somebody was told although the subscription had been deleted. */
+  | 'deleted'
   /** Something is still leased, due, queued or dead in the end. */
   | 'stuck'
 
@@ -51,6 +53,7 @@ export function judgeRest(
   if (stage === 'prompt' && !isPrompt(kind)) return []
   if (stage === 'pushed' && kind.trick !== undefined) return []
   return interests
+    .filter(({ ending }) => ending === undefined)
     .filter(({ states }) => states.includes(version.state))
     .filter(interest => isKnown(interest, task, stage === 'all' || stage === 'end'))
     .filter(interest => stage === 'all' || stage === 'end' || isTaken(task, version, interest, inPeace))
@@ -127,6 +130,7 @@ export function judgeTold(task: Task, interests: readonly Interest[], peace: Pea
   const clients = [...new Set(interests.map(({ client }) => client))]
   const targets = [...new Set(interests.flatMap(interest => interest.targets))]
   return [
+    ...targets.flatMap(target => judgeDeleted(task, target, interests)),
     ...clients.flatMap(client => {
       const entries = entriesOf(client, task)
       return [
@@ -146,6 +150,21 @@ export function judgeTold(task: Task, interests: readonly Interest[], peace: Pea
       ]
     }),
   ]
+}
+
+/** A webhook may be on its way while its subscription is deleted. */
+const onItsWayMs = 30_000
+
+/** Nothing is sent any more once all who wanted it sent are gone. */
+function judgeDeleted(task: Task, target: Target, interests: readonly Interest[]): Violation[] {
+  const own = interests.filter(({ targets }) => targets.includes(target))
+  const over = Math.max(...own.map(({ deletedAt = Number.POSITIVE_INFINITY }) => deletedAt))
+  return toldOf(target, task)
+    .filter(({ at }) => at > over + onItsWayMs)
+    .map(({ at, state }) => ({
+      ...{ rule: 'deleted', task: task.id },
+      says: `target ${target.name} was told ${state} at ${clockOf(at)}, deleted at ${clockOf(over)}`,
+    }))
 }
 
 type Said = { id: string; state: string; rev: number }

@@ -27,6 +27,8 @@ export type AgentKind = {
   slowMs: number
   /** Whether its statuses have timestamps. */
   stamps: boolean
+  /** Whether it signs its pushes, instead of sending a token. */
+  signs: boolean
   trick?: { how: Trick; chance: number /** For how long after a change, in bent ms. */; forMs: number }
 }
 
@@ -39,6 +41,7 @@ const honest: AgentKind = {
   lagMs: 0,
   slowMs: 0,
   stamps: true,
+  signs: false,
 }
 
 const minute = 60_000
@@ -49,6 +52,7 @@ export const agentKinds: readonly AgentKind[] = [
   { ...honest, name: 'slow', slowMs: 300 },
   { ...honest, name: 'bare', protocol: '0.3', stamps: false },
   { ...honest, name: 'doubling', copies: 3 },
+  { ...honest, name: 'signing', signs: true, copies: 2 },
   { ...honest, name: 'reordering', lateMs: 3000 },
   { ...honest, name: 'lagging', lagMs: 4000 },
   { ...honest, name: 'terse', pushes: 0.4 },

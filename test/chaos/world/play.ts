@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskState } from '../../../shared/a2a/task.ts'
 import type { Task } from './agents.ts'
-import { type Cast, type Client, type Entry, subscribe } from './cast.ts'
+import { type Cast, type Client, type Entry, subscribe, unsubscribe } from './cast.ts'
 import type { Random } from './random.ts'
 import { calm, type Weather } from './weather.ts'
 import type { World } from './world.ts'
@@ -31,7 +31,7 @@ export type Wave = {
   changes: number
   /** Whether the last acts of all are played now. */
   last: boolean
-  /** Told at each stage, and whether something stumbled although it was calm. */
+  /** Told at each stage, and whether something stumbled, or this machine did, although it was calm. */
   judge: (stage: Stage, strained: boolean) => void
 }
 
@@ -51,6 +51,8 @@ const longest = [10, 14, 20, 24, 24].map(hours => hours * hour)
 /** How fast the bent clock runs while the tasks change: no function may see its own time-out pass. */
 const stepMs = 250
 const restMs = 50
+/** How long the changes of one act take, on average. */
+const spanMs = 10 * second
 
 const ends: readonly TaskState[] = ['completed', 'completed', 'completed', 'failed', 'canceled', 'rejected']
 const rests: readonly TaskState[] = ['input-required', 'auth-required', 'working']
@@ -77,24 +79,26 @@ export async function playWave(
 ): Promise<void> {
   const { sky } = world
   world.stumbles()
+  world.stalled()
   sky.set(wave.storm ?? calm)
   if (!wave.last) lives.push(...(await beginTasks(world, cast, random, wave)))
-  await playActs(world, random, lives, wave)
+  const moves = drawMoves(world, cast, random, lives)
+  await playActs(world, random, lives, wave, moves)
   await world.agents.settled()
   if (wave.storm !== undefined) await outlast(world, cast)
   sky.set(calm)
   await pass(world, cast, soon)
-  wave.judge('prompt', world.stumbles() > 0)
+  wave.judge('prompt', world.stalled() || world.stumbles() > 0)
   do {
     world.stumbles()
     await pass(world, cast, recovery)
   } while (world.stumbles() > 0)
-  wave.judge('pushed', false)
+  wave.judge('pushed', world.stalled())
   await pass(world, cast, long)
-  wave.judge('all', false)
+  wave.judge('all', world.stalled())
   if (wave.last && lives.every(({ acts }) => acts.length === 0)) {
     await pass(world, cast, longest)
-    wave.judge('end', false)
+    wave.judge('end', world.stalled())
   }
   for (let at = lives.length - 1; at >= 0; at--) if (lives[at]?.acts.length === 0) lives.splice(at, 1)
 }
@@ -116,30 +120,58 @@ async function beginTasks(world: World, cast: Cast, random: Random, wave: Wave):
   return lives
 }
 
+/** Something that happens at its time, in ms since the wave's changes began. */
+type Move = { at: number; play: () => Promise<void> | void }
+
+/** Somebody joins a task that is under way or has just ended; somebody leaves one. */
+function drawMoves(world: World, cast: Cast, random: Random, lives: readonly Life[]): Move[] {
+  const anyTime = (): number => random.int(0, 2 * spanMs)
+  return lives.flatMap(({ task }) => {
+    const own = cast.interests.filter(one => one.task === task && one.ending === undefined)
+    const [leaver] = random.chance(0.15) ? own : []
+    const joins: Move = {
+      at: anyTime(),
+      play: () => subscribe(world, cast, random, { agent: task.agent, how: 'bound', task }),
+    }
+    return [
+      ...(random.chance(0.15) ? [joins] : []),
+      ...(leaver === undefined ? [] : [{ at: anyTime(), play: () => unsubscribe(world, leaver) }]),
+    ]
+  })
+}
+
 /** Plays the next act of every task, all of them interleaved. */
-async function playActs(world: World, random: Random, lives: Life[], wave: Wave): Promise<void> {
-  const span = 10 * second
-  const changes = lives.flatMap(({ task, acts }) => {
+async function playActs(
+  world: World,
+  random: Random,
+  lives: Life[],
+  wave: Wave,
+  moves: Move[],
+): Promise<void> {
+  const changes: Move[] = lives.flatMap(({ task, acts }) => {
     let at = 0
     return (acts.shift() ?? []).map(state => {
-      at += random.int(0, (2 * span) / wave.changes)
-      return { at, task, state }
+      at += random.int(0, (2 * spanMs) / wave.changes)
+      return { at, play: () => world.agents.change(task, state) }
     })
   })
-  changes.sort((a, b) => a.at - b.at)
+  const all = [...changes, ...moves].sort((a, b) => a.at - b.at)
+  const under: Promise<void>[] = []
   const begin = world.now()
   let ticked = begin
-  for (const { at, task, state } of changes) {
+  for (const { at, play } of all) {
     while (world.now() < begin + at) {
       world.flow(stepMs)
       await sleep(restMs)
     }
-    world.agents.change(task, state)
+    const done = play()
+    if (done !== undefined) under.push(done)
     if (world.now() - ticked > 15 * second) {
       ticked = world.now()
       world.ground.tick().catch(() => {})
     }
   }
+  await Promise.all(under)
 }
 
 /** The storm goes on for a while after the last change, and the clock leaps. */

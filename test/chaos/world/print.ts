@@ -9,6 +9,7 @@ const says: Record<Rule, string> = {
   twice: 'revisions told under two ids',
   again: 'ids that came again in a calm',
   skipped: 'entries that a cursor stepped over',
+  deleted: 'told although the subscription was deleted',
   stuck: 'left leased, due, queued or dead',
 }
 
@@ -17,6 +18,8 @@ export function tableOf(figures: Figures, violations: readonly Violation[], wave
   const rows: [what: string, count: number][] = [
     ['waves', waves],
     ['tasks', figures.tasks],
+    ['subscriptions', figures.subscriptions],
+    ['subscriptions deleted under way', figures.deletions],
     ['events at the agents', figures.events],
     ['pushes sent', figures.pushes],
     ['looks (GetTask)', figures.looks],

@@ -35,7 +35,8 @@ function judgeItem(item: Item, tasks: ReadonlyMap<string, Task>, now: number): V
   if (kind !== 'K#' || sk !== '.') return found
   const task = tasks.get(String(taskId))
   if (due !== undefined) found.push(stuck(taskId, `the watch is still due, in state ${state}`))
-  if (task !== undefined && state !== present(task).state)
+  // Nobody looks any more at what nobody waits for.
+  if (task !== undefined && item.subs !== undefined && state !== present(task).state)
     found.push({
       ...{ rule: 'wrong', task: task.id },
       says: `the watch says ${state} (${item.trouble ?? 'no trouble'}), the agent ${present(task).state}`,

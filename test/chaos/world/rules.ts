@@ -28,6 +28,7 @@ const isVoid = ({ body }: Call): boolean => isRecord(body.Item) && body.Item.voi
 export const ruleNames = [
   'dropped because a look was begun',
   'marked before it is queued',
+  'held before it is queued',
   'saved without a fence',
   'dropped because a look is under way',
   'stepped over without a void',
@@ -41,6 +42,16 @@ export const breaks: Record<RuleName, Break> = {
       {
         file: 'shared/timing.ts',
         from: /( {2}await sendLook\(.*\n)( {2}await markAgain\(.*\n)/,
+        to: '$2$1',
+      },
+    ],
+  },
+  /** Tick puts an entry off, and then queues it. */
+  'held before it is queued': {
+    texts: [
+      {
+        file: 'functions/tick.ts',
+        from: /( {4}await queue\(.*\n)( {4}await holdTimer\(.*\n)/,
         to: '$2$1',
       },
     ],

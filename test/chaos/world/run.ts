@@ -36,6 +36,8 @@ export type Plan = {
 
 export type Figures = {
   tasks: number
+  subscriptions: number
+  deletions: number
   events: number
   pushes: number
   looks: number
@@ -100,7 +102,6 @@ async function playWaves(plan: Plan, book: Book): Promise<number> {
       for (const target of cast.targets) target.downUntil = from + (target.kind === 'failing' ? 1_800_000 : 0)
     let inPeace = storm === undefined
     const judge = (stage: Stage, strained: boolean): void => {
-      if (strained) book.strained += storm === undefined ? 1 : 0
       if (strained) inPeace = false
       judgeStage(book, lives, stage, inPeace)
     }
@@ -109,6 +110,7 @@ async function playWaves(plan: Plan, book: Book): Promise<number> {
     const { tasksPerWave: tasks, changes } = plan
     await playWave(world, cast, random, lives, { number, storm, tasks, changes, last, judge })
     if (inPeace) book.peace.push({ from, until: world.now() })
+    else if (storm === undefined) book.strained += 1
     note(book, judgeAll(book))
     plan.say?.(lineOf(book, number, storm !== undefined, performance.now() - began))
     if (last && lives.length === 0) return number
@@ -147,7 +149,9 @@ function figuresOf({ world, cast, tasks, strained }: Book): Figures {
   const { events, pushes, looks } = agents.counts
   const told = cast.targets.flatMap(target => target.told)
   return {
-    ...{ tasks: tasks.size, events, pushes, looks, strained },
+    ...{ tasks: tasks.size, subscriptions: cast.interests.length },
+    deletions: cast.interests.filter(({ deletedAt }) => deletedAt !== undefined).length,
+    ...{ events, pushes, looks, strained },
     ...{ webhooks: told.length, kills: hosts.kills(), ...sky.counts },
     entries: cast.clients.reduce((sum, { read }) => sum + read.length, 0),
     repeats: cast.targets.reduce((sum, target) => sum + repeatsOf(target.told).length, 0),

@@ -6,7 +6,7 @@ import type { Task } from './agents.ts'
 import { judgeCursor, type Violation } from './judge.ts'
 import { pass, readAll, readWhole } from './play.ts'
 import type { RuleName } from './rules.ts'
-import { judge, killAt, oldTask, second, soon, type Theatre } from './theatre.ts'
+import { hour, judge, killAt, oldTask, second, soon, type Theatre } from './theatre.ts'
 import { calm } from './weather.ts'
 
 export type Scene = (theatre: Theatre) => Promise<Violation[]>
@@ -17,6 +17,8 @@ const isPutOff = (call: Call): boolean =>
   call.operation === 'SendMessage' && said(call).includes('\\"mark\\"')
 const isSave = (call: Call): boolean =>
   call.operation === 'UpdateItem' && said(call).includes('#looked = :looked')
+const isTick = ({ who }: Call): boolean => who.startsWith('tick.')
+const isWrite = ({ operation }: Call): boolean => operation === 'UpdateItem' || operation === 'SendMessage'
 const isEntry = (call: Call): boolean => call.operation === 'PutItem' && said(call).includes('"e#')
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -84,6 +86,21 @@ const dyingLook: Scene = async theatre => {
   return judge(theatre, task)
 }
 
+/** No push comes of a task's end, and tick dies between the two steps of queueing the look that is due. */
+const dyingTick: Scene = async theatre => {
+  const { world, cast } = theatre
+  const task = await oldTask(theatre, 'dying-tick')
+  task.history.push({ state: 'completed', at: world.now(), step: 1 })
+  let steps = 0
+  const killed = killAt(theatre, call => isTick(call) && isWrite(call) && ++steps === 2)
+  await world.leap(7 * hour)
+  await world.ground.tick().catch(() => {})
+  await killed
+  // The next tick comes in a minute.
+  await pass(world, cast, [60 * second, ...soon])
+  return judge(theatre, task)
+}
+
 /** While a look waits for its answer, the task ends; the answer is of the time before. */
 const overtakenLook: Scene = async theatre => {
   const { world, cast, wire } = theatre
@@ -123,6 +140,7 @@ const lateChange: Scene = async theatre => {
 export const scenes: Record<RuleName, Scene> = {
   'dropped because a look was begun': dyingLook,
   'marked before it is queued': dyingWait,
+  'held before it is queued': dyingTick,
   'saved without a fence': overtakenLook,
   'dropped because a look is under way': lateChange,
   'stepped over without a void': slowEntry,

@@ -30,7 +30,7 @@ export type Theatre = {
 }
 
 export const second = 1000
-const hour = 60 * 60 * second
+export const hour = 60 * 60 * second
 /** A look that has to wait, and the lease of one that died. */
 export const soon = [2, 3, 10, 20, 10].map(seconds => seconds * second)
 /** Targets may take their time: a busy machine must not look like a dead one. */
@@ -42,7 +42,7 @@ export async function openTheatre({ texts = [], bend }: Break): Promise<Theatre>
   const random = randomOf('scenes')
   const wire: Wire = { before: () => undefined, after: () => {} }
   const world = await startWorld({
-    ...{ random, hosts: 1, program: program.file, haste },
+    ...{ random, hosts: 1, program: program.file, haste, skewMs: 0 },
     meddle: call => {
       bend?.(call)
       return wire.before(call)

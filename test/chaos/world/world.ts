@@ -1,4 +1,5 @@
 // Stands the world up: table and queues here, the doors in processes that may be killed, agents and targets of all kinds, and one bent clock for all.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda'
 import { createClock } from '../../../infra/local/clock.ts'
@@ -31,8 +32,13 @@ export type World = {
   settle: () => Promise<void>
   /** Invocations that failed, or gave messages back, since the last call. */
   stumbles: () => number
+  /** Whether this machine stood still for so long, since the last call, that agents and targets seemed to be gone. */
+  stalled: () => boolean
   stop: () => Promise<void>
 }
+
+/** Targets are given up after 3 s, and the doors' processes stand still as this one does. */
+const longestStallMs = 700
 
 export type WorldOptions = {
   random: Random
@@ -43,6 +49,8 @@ export type WorldOptions = {
   /** The program of the doors' processes, from `bundleHost`. */
   program: string
   haste?: number
+  /** How far the clock of a process may be off, in ms. */
+  skewMs?: number
   /** Told of each call after its effect. */
   onCall?: (call: Call) => void
   meddle?: ((call: Call) => Fault | undefined | Promise<Fault | undefined>) | undefined
@@ -53,7 +61,8 @@ export async function startWorld({
   hosts: count,
   step,
   program,
-  haste = 10,
+  haste = 5,
+  skewMs = 400,
   meddle,
   onCall,
 }: WorldOptions): Promise<World> {
@@ -82,13 +91,17 @@ export async function startWorld({
     },
     { clock, tick: 'manual', env: { DUE_SHARDS: '2' }, faults: sky.faults, ...(onCall && { onCall }) },
   )
-  parts.hosts = await startHosts({ count, env: envOf(ground, config, step), program, haste })
+  const clocks = random.stream('clocks')
+  const skew = (): number => clocks.int(-skewMs, skewMs)
+  parts.hosts = await startHosts({ count, env: envOf(ground, config, step), program, haste, skew })
   const agents = await startAgents(clock.now, random.stream('agents'), sky.strike)
   const targets = await startTargets(clock.now, random.stream('targets'), sky.strike)
   let stumbles = 0
   hosts().onStumble(() => {
     stumbles += 1
   })
+  const stalls = monitorEventLoopDelay({ resolution: 20 })
+  stalls.enable()
   let bent = 0
   const bend = (milliseconds: number): void => {
     bent += milliseconds
@@ -115,7 +128,13 @@ export async function startWorld({
       stumbles = 0
       return since
     },
+    stalled: () => {
+      const longestMs = stalls.max / 1e6
+      stalls.reset()
+      return longestMs > longestStallMs
+    },
     stop: async () => {
+      stalls.disable()
       await hosts().stop()
       await Promise.all([ground.kill(), agents.stop(), targets.stop()])
     },
