@@ -7,25 +7,36 @@ import { openTheatre, type Theatre } from './world/theatre.ts'
 
 let honest: Theatre
 
+/** Each theatre starts processes of its own, and only a hang should end here. */
+const patienceMs = 400_000
+
 beforeAll(async () => {
   honest = await openTheatre({})
-})
+}, patienceMs)
 
 afterAll(() => honest.stop())
 
-test.each(ruleNames)('nothing is lost in the scene for news that is %s', async rule => {
-  expect(await scenes[rule](honest)).toEqual([])
-})
+test.each(ruleNames)(
+  'nothing is lost in the scene for news that is %s',
+  async rule => {
+    expect(await scenes[rule](honest)).toEqual([])
+  },
+  patienceMs,
+)
 
-test.each(ruleNames)('news that is %s is reported', async rule => {
-  const theatre = await openTheatre(breaks[rule])
-  try {
-    const found = await scenes[rule](theatre)
-    expect(found.map(violation => violation.rule)).toContain(expected[rule])
-  } finally {
-    await theatre.stop()
-  }
-})
+test.each(ruleNames)(
+  'news that is %s is reported',
+  async rule => {
+    const theatre = await openTheatre(breaks[rule])
+    try {
+      const found = await scenes[rule](theatre)
+      expect(found.map(violation => violation.rule)).toContain(expected[rule])
+    } finally {
+      await theatre.stop()
+    }
+  },
+  patienceMs,
+)
 
 /** What the oracle names: news that came only with a timer or with the queue's own repeat is late. */
 const expected: Record<RuleName, Rule> = {
