@@ -1,6 +1,7 @@
 // Decides whether an agent may be called now: how many at a time, and when one that does not answer is left alone. Pure.
 import { exchangeMs } from './a2a/endpoint.ts'
 import type { Failure } from './a2a/trouble.ts'
+import type { ProtocolVersion } from './model.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -32,6 +33,8 @@ export type Calls = {
   asked?: boolean
   /** Since when calls were failing when that was told as `agent.unreachable`. */
   told?: number
+  /** The version that it spoke instead of the one it was registered with (`etag` names that), and until when to begin with it. */
+  spoken?: { version: ProtocolVersion; etag: string; until: number }
   /** The last failure in words. */
   fault?: string
   /** Since when the look has been waiting that waits longest, and when it was last put off. */

@@ -1,7 +1,6 @@
 // What happens when a subscription is due: an unbound one ends, an agent-wide one looks for tasks that no push told of.
 import { listTasks } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
-import { callAs } from './calling.ts'
 import type { Agent, Subscription } from './model.ts'
 import { tellOperations } from './operations.ts'
 import { floorMs } from './policy.ts'
@@ -12,6 +11,7 @@ import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, getSubscription, recordSweep } from './store/subscriptions.ts'
 import { getWatch, openWatch, watchedBy } from './store/watches.ts'
 import { enterAgent, leaveAgent } from './turns.ts'
+import { callInVersion } from './versions.ts'
 
 const minute = 60_000
 /** Between two sweeps of an agent that can list its tasks, and of one that cannot (it may learn to). */
@@ -82,7 +82,7 @@ async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promis
     }
     const entered = await enterAgent(relay, agent)
     if (!entered.ok) return { ended: 'part', looks }
-    const listed = await callAs(relay, agent, [sub], endpoint =>
+    const listed = await callInVersion(relay, { agent, calls: entered.turn.calls }, [sub], endpoint =>
       listTasks(relay.net, endpoint, asked, relay.now()),
     )
     await leaveAgent(relay, agent, entered.turn, listed)

@@ -2,7 +2,6 @@
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { callAs } from './calling.ts'
 import { cancelAt } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
@@ -33,6 +32,7 @@ import {
   watchedBy,
 } from './store/watches.ts'
 import { enterAgent, leaveAgent, type Turn } from './turns.ts'
+import { callInVersion } from './versions.ts'
 
 /** Looks at a task unless that is needless now. */
 export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
@@ -119,7 +119,7 @@ async function lookOutside(
   { agent, turn }: Called,
 ): Promise<Looked> {
   const { cancel } = watch
-  const answer = await callAs(relay, agent, audience.live, endpoint =>
+  const answer = await callInVersion(relay, { agent, calls: turn.calls }, audience.live, endpoint =>
     cancel === undefined
       ? getTask(relay.net, endpoint, watch.taskId, relay.now())
       : cancelAt(relay, endpoint, watch, cancel),

@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import { type BreakerState, type Calls, stateOf, takenSlots, waitingMs } from '../../shared/breaker.ts'
 import { RouseError } from '../../shared/errors.ts'
+import type { Agent } from '../../shared/model.ts'
 import { explain } from '../../shared/reasons.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
@@ -9,6 +10,7 @@ import { getCalls } from '../../shared/store/calls.ts'
 import { type Counts, getCounts, type Wrong } from '../../shared/store/health.ts'
 import { keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
 import { limitOf } from '../../shared/turns.ts'
+import { versionOf } from '../../shared/versions.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { onlyQuery, pathId } from './input.ts'
 
@@ -28,7 +30,11 @@ export function health(relay: Relay): Hono<Env> {
     return c.json({
       agent: name,
       pushes: shownCounts(counts),
-      calls: { ...shownCalls(calls, limitOf(agent), relay.now()), wrongAnswers: shownWrong(counts) },
+      calls: {
+        ...shownCalls(calls, limitOf(agent), relay.now()),
+        version: shownVersion(agent, calls, relay.now()),
+        wrongAnswers: shownWrong(counts),
+      },
       ...(jwksUrl !== undefined && {
         keys: shownKeys(keys?.url === jwksUrl ? keys : undefined, relay.now()),
       }),
@@ -54,6 +60,12 @@ function shownCalls(calls: Calls, limit: number, now: number) {
     maxConcurrentCalls: limit,
     oldestWaitingSeconds: waits ? Math.round((now - (calls.oldest ?? now)) / 1000) : null,
   }
+}
+
+const shownVersion = (agent: Agent, calls: Calls, now: number) => {
+  const spoken = versionOf(agent, calls, now)
+  const differs = spoken !== agent.version
+  return { registered: agent.version, spoken, askedFirstUntil: differs ? calls.spoken?.until : null }
 }
 
 /** Answers about another task than the one asked for: they were dropped, for they may be another customer's. */

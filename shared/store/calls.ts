@@ -118,6 +118,19 @@ export const closeBreaker = (
     '#openUntil = :probe',
   )
 
+/** Notes which version it speaks instead of the registered one; undefined: that one. The last to find out is right. */
+export const noteSpoken = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  spoken: Calls['spoken'],
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    spoken === undefined ? 'REMOVE #spoken' : 'SET #spoken = :spoken',
+    spoken === undefined ? {} : { spoken },
+  )
+
 /** Notes since when the look has been waiting that waits longest, as far as is known. */
 export const noteWaiting = (
   table: Table,

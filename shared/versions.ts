@@ -1,0 +1,53 @@
+// Calls an agent in the A2A version that it speaks now: the registered one, or once the other when it says that it does not know that.
+import type { Endpoint } from './a2a/endpoint.ts'
+import { codes, type Failure } from './a2a/trouble.ts'
+import type { Calls } from './breaker.ts'
+import { callAs } from './calling.ts'
+import type { Agent, ProtocolVersion, Subscription } from './model.ts'
+import type { Relay } from './relay.ts'
+import { noteSpoken } from './store/calls.ts'
+
+/** For how long another version than the registered one is asked for first. Registering the agent anew ends it at once. */
+const spokenMs = 24 * 60 * 60 * 1000
+
+/** The version that the next call begins with. */
+export const versionOf = (
+  { version, etag }: Pick<Agent, 'version' | 'etag'>,
+  { spoken }: Calls,
+  now: number,
+) => (spoken !== undefined && spoken.etag === etag && spoken.until > now ? spoken.version : version)
+
+type Answer = { ok: true } | Failure
+type World = Parameters<typeof callAs>[0] & Pick<Relay, 'table' | 'now' | 'log'>
+
+/**
+ * Calls an agent as {@link callAs} does. One that does not know the version (A2A 1.0 section 3.6) is called once more in
+ * the other one; if it answers then, that is remembered.
+ * @param callee.calls what is known of calls to it
+ */
+export async function callInVersion<T extends Answer>(
+  relay: World,
+  { agent, calls }: { agent: Agent; calls: Calls },
+  subs: Subscription[],
+  call: (endpoint: Endpoint) => Promise<T>,
+): Promise<T | Failure> {
+  const now = relay.now()
+  const version = versionOf(agent, calls, now)
+  const answer = await callAs(relay, { ...agent, version }, subs, call)
+  if (!isMismatch(answer)) return answer
+  const other: ProtocolVersion = version === '1.0' ? '0.3' : '1.0'
+  const second = await callAs(relay, { ...agent, version: other }, subs, call)
+  // Nothing but the operation's own outcome shows that it was understood.
+  if (!second.ok && second.trouble !== 'not_found' && second.trouble !== 'forbidden') return answer
+  const { etag } = agent
+  await noteSpoken(
+    relay.table,
+    agent,
+    other === agent.version ? undefined : { version: other, etag, until: now + spokenMs },
+  )
+  relay.log({ step: 'agent.speaks', level: 'info', tenant: agent.tenant, agent: agent.agent, version: other })
+  return second
+}
+
+const isMismatch = (answer: Answer): boolean =>
+  !answer.ok && (answer.code === codes.versionNotSupported || answer.code === codes.methodNotFound)
