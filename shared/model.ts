@@ -231,7 +231,13 @@ export type Watch = {
 }
 
 /** Who had a task canceled, why and when. */
-export type Cancel = { by: 'policy' | 'client'; why: string; at: number }
+export type Cancel = {
+  by: 'policy' | 'client'
+  why: string
+  at: number
+  /** Public id of the API key that asked. */
+  key?: string
+}
 
 /** An artifact by its size and SHA-256 (hex), both of its canonical JSON (RFC 8785) in UTF-8. */
 export type Work = { id?: string; name?: string; bytes: number; sha256: string }

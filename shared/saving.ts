@@ -1,13 +1,14 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
-import { isTerminal, type Task } from './a2a/task.ts'
+import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { timesOf } from './budgets.ts'
+import type { Canceled } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { record } from './recording.ts'
 import type { Relay } from './relay.ts'
-import { readStep } from './steps.ts'
+import { readStep, writeStep } from './steps.ts'
 import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
 import { leaveWatch, publishedWatch, saveLook } from './store/watches.ts'
@@ -19,8 +20,7 @@ export async function save(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  task: Task,
-  bytes: number,
+  { task, bytes, refused }: Canceled & { ok: true },
   ask: Ask,
 ): Promise<Looked> {
   const now = relay.now()
@@ -35,11 +35,14 @@ export async function save(
   const pushed = ask.cause !== undefined
   const recorded = isNew && (await record(relay, watch, audience, { task, bytes, rev, now, pushed }))
   const changed = isNew ? now : watch.changed
-  const { steps, saves, next } = timesOf(
-    { ...watch, rev, changed, ...(state !== undefined && { state }) },
-    audience.live,
-    now,
-  )
+  const times = timesOf({ ...watch, rev, changed, ...(state !== undefined && { state }) }, audience.live, now)
+  const { saves, next } = times
+  const known = { rev, ...(state !== undefined && { state }) }
+  // One that has ended meanwhile needs no canceling, and its end is told.
+  const unended = refused !== undefined && !isTerminal(state)
+  const steps = unended
+    ? [...times.steps, writeStep(known, 'task.cancel_refused', now, { data: refused })]
+    : times.steps
   const publishes =
     told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch) || steps.length > 0
   // A step back is looked at again once it can no longer be a replica's.

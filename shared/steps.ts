@@ -7,6 +7,8 @@ export type StepType =
   /** A time budget ran out: `budget`, `seconds`, `action` if the task is canceled for it. */
   | 'task.overdue'
   | 'task.disputed'
+  /** Its agent would not cancel it: `by`, `why`, `reason`. */
+  | 'task.cancel_refused'
   | 'task.orphaned'
   | 'task.lost_access'
   | 'subscription.expired'

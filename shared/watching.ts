@@ -2,7 +2,7 @@
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { cancelAt } from './canceling.ts'
+import { type Canceled, cancelAt } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import {
@@ -119,10 +119,14 @@ async function lookOutside(
   { agent, turn }: Called,
 ): Promise<Looked> {
   const { cancel } = watch
-  const answer = await callInVersion(relay, { agent, calls: turn.calls }, audience.live, endpoint =>
-    cancel === undefined
-      ? getTask(relay.net, endpoint, watch.taskId, relay.now())
-      : cancelAt(relay, endpoint, watch, cancel),
+  const answer = await callInVersion(
+    relay,
+    { agent, calls: turn.calls },
+    audience.live,
+    (endpoint): Promise<Canceled> =>
+      cancel === undefined
+        ? getTask(relay.net, endpoint, watch.taskId, relay.now())
+        : cancelAt(relay, endpoint, watch, cancel),
   )
   await leaveAgent(relay, agent, turn, answer)
   if (!answer.ok && answer.busy === true) {
@@ -132,10 +136,10 @@ async function lookOutside(
   }
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, answer, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
-  if (ask.unbound === undefined) return save(relay, watch, agent, audience, answer.task, answer.bytes, ask)
+  if (ask.unbound === undefined) return save(relay, watch, agent, audience, answer, ask)
   const bound = await bind(relay, watch, ask.unbound)
   if (bound === undefined) return { kind: 'dropped', why: 'bound_elsewhere' }
-  return save(relay, bound, agent, audience, answer.task, answer.bytes, ask)
+  return save(relay, bound, agent, audience, answer, ask)
 }
 
 /** Binds the subscription to the task that the agent just confirmed, and puts it on the watch. */

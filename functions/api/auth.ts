@@ -7,7 +7,7 @@ import type { Relay } from '../../shared/relay.ts'
 import { getApiKey } from '../../shared/store/access.ts'
 
 /** Who calls. The operator belongs to no tenant. */
-export type Caller = { kind: 'operator' } | { kind: 'tenant'; tenant: string; scopes: Scope[] }
+export type Caller = { kind: 'operator' } | { kind: 'tenant'; tenant: string; scopes: Scope[]; key: string }
 
 export type Env = { Variables: { caller: Caller } }
 
@@ -36,7 +36,7 @@ export function authenticate(relay: Relay) {
     else {
       const key = await find(hash)
       if (key === undefined) throw unauthorized('This key is not known.')
-      c.set('caller', { kind: 'tenant', tenant: key.tenant, scopes: key.scopes })
+      c.set('caller', { kind: 'tenant', tenant: key.tenant, scopes: key.scopes, key: key.id })
     }
     await next()
   })

@@ -19,20 +19,23 @@ const CancelRequest = z.strictObject({
 
 export function cancel(relay: Relay): Hono<Env> {
   return new Hono<Env>().post('/tasks/:agent/:taskId/cancel', async c => {
-    const tenant = tenantOf(c.get('caller'), 'write')
+    const caller = c.get('caller')
+    const tenant = tenantOf(caller, 'write')
     const agent = pathId(c, 'agent')
     const { taskId } = c.req.param()
     if (!TaskId.safeParse(taskId).success) throw new RouseError('not_found')
     const { principal, reason } = await readBody(c, CancelRequest)
     const watch = onlyOne(await watchesOf(relay.table, tenant, agent, taskId), principal)
-    const asked: Cancel = { by: 'client', why: reason, at: relay.now() }
-    if (!(await askCancel(relay.table, watch.key, asked)))
+    const { state, principal: name } = watch
+    // Asked for again, as a client does whose answer was lost.
+    if (state === 'canceled') return c.json({ agent, taskId, principal: name, state, cancel: null })
+    const key = caller.kind === 'tenant' ? caller.key : 'operator'
+    const asked: Cancel = { by: 'client', why: reason, at: relay.now(), key }
+    const noted = await askCancel(relay.table, watch.key, asked)
+    if (noted === undefined)
       throw new RouseError('conflict', { detail: 'The task has ended, or nobody is subscribed to it.' })
     await sendLook(relay.queues, agentGroup(tenant, agent), { v: 1, kind: 'watch', watch: watch.key })
     relay.log({ step: 'task.cancel_asked', tenant, agent, task: taskId })
-    return c.json(
-      { agent, taskId, principal: watch.principal, state: watch.state ?? null, cancel: asked },
-      202,
-    )
+    return c.json({ agent, taskId, principal: name, state: state ?? null, cancel: noted }, 202)
   })
 }

@@ -21,6 +21,7 @@ export type Failure = {
 /** Error codes that callers act on (A2A 1.0 section 5.4, JSON-RPC 2.0 section 5.1). */
 export const codes = {
   taskNotFound: -32001,
+  taskNotCancelable: -32002,
   pushNotSupported: -32003,
   unsupportedOperation: -32004,
   versionNotSupported: -32009,
@@ -31,6 +32,7 @@ export const codes = {
 /** HTTP+JSON names its errors by `reason` (A2A 1.0 section 11.6). */
 const reasons: ReadonlyMap<unknown, number> = new Map([
   ['TASK_NOT_FOUND', codes.taskNotFound],
+  ['TASK_NOT_CANCELABLE', codes.taskNotCancelable],
   ['PUSH_NOTIFICATION_NOT_SUPPORTED', codes.pushNotSupported],
   ['UNSUPPORTED_OPERATION', codes.unsupportedOperation],
   ['VERSION_NOT_SUPPORTED', codes.versionNotSupported],

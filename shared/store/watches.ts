@@ -321,20 +321,25 @@ export async function publishedWatch(
   return (await update<Stored>(table, watchKey(watch.key), change, values, mine)).ok
 }
 
-/** Notes that a task is to be canceled, by whichever look comes next; false if it has ended or nobody is on it. */
-export async function askCancel(table: Table, watch: string, cancel: Cancel): Promise<boolean> {
-  const { ok } = await update<Stored>(
+/**
+ * Notes that a task is to be canceled, by whichever look comes next. Who asked first is the one who is noted.
+ * @returns what is noted now; undefined if the task has ended or nobody is on it
+ */
+export async function askCancel(table: Table, watch: string, cancel: Cancel): Promise<Cancel | undefined> {
+  const asked = await update<Stored>(
     table,
     watchKey(watch),
     'SET #cancel = :cancel, #due = :soon',
     { cancel, soon: cancel.at + backstopMs, ...terminal },
-    `attribute_exists(#subs) AND attribute_exists(#slot) AND (attribute_not_exists(#state) OR NOT #state IN (${Object.keys(
+    `attribute_not_exists(#cancel) AND attribute_exists(#subs) AND attribute_exists(#slot) AND (attribute_not_exists(#state) OR NOT #state IN (${Object.keys(
       terminal,
     )
       .map(name => `:${name}`)
       .join(', ')}))`,
   )
-  return ok
+  if (asked.ok) return cancel
+  const { old } = asked
+  return old?.subs === undefined || isTerminal(old.state) ? undefined : old.cancel
 }
 
 /** Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge. */

@@ -94,3 +94,31 @@ describe('a push that the agent’s own answers contradict', () => {
     expect(heardBy(one.client)).toEqual(['task.completed'])
   })
 })
+
+describe('an agent that does not cancel', () => {
+  test.each([
+    [-32002, 'not_cancelable'],
+    [-32601, 'not_supported'],
+    [-32004, 'not_supported'],
+  ])('by %i is told of once as %s, is asked no more, and its task goes on', async (code, reason) => {
+    const one = await begin('plain')
+    let asked = 0
+    agent.instead(({ id, method }) => {
+      if (!/cancel/i.test(method)) return undefined
+      asked += 1
+      return { body: JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: 'No.' } }) }
+    })
+    const path = `/v1/tasks/plain/${one.taskId}/cancel`
+    const first = await trip.call('POST', path, { reason: 'too late' })
+    expect(await trip.call('POST', path, { reason: 'again' })).toEqual(first)
+    await trip.pass(600_000, 5)
+    expect(one.client.told()).toMatchObject([
+      { type: 'task.cancel_refused', data: { state: 'working', by: 'client', why: 'too late', reason } },
+    ])
+    expect(asked).toBe(1)
+    agent.put(one.taskId, status('completed'))
+    await trip.pass(3_600_000, 2)
+    agent.instead(undefined)
+    expect(heardBy(one.client)).toEqual(['task.cancel_refused', 'task.completed'])
+  })
+})

@@ -107,8 +107,15 @@ test('a client may cancel a task, whoever is on it is told, and no task that end
   expect(await trip.call('POST', path, { reason })).toMatchObject({ cancel: { by: 'client', why: reason } })
   await trip.settle()
   expect(toldTo(client)).toEqual(['canceled'])
-  expect(await deedsOf(scene, taskId)).toMatchObject([{ source: 'cancel', rev: 1, note: reason }])
-  expect(await trip.refused('POST', path, {})).toMatchObject({ code: 'conflict' })
+  expect(await deedsOf(scene, taskId)).toMatchObject([
+    { source: 'cancel', rev: 1, note: expect.stringContaining(`${reason} (`) },
+  ])
+  expect(await trip.call('POST', path, {})).toMatchObject({ state: 'canceled', cancel: null })
+  const done = await trip.begin(scene)
+  await scene.agent.setState(done.taskId, 'completed')
+  await trip.settle()
+  const late = `/v1/tasks/${scene.id}/${done.taskId}/cancel`
+  expect(await trip.refused('POST', late, {})).toMatchObject({ code: 'conflict' })
   const unknown = `/v1/tasks/${scene.id}/none/cancel`
   expect(await trip.refused('POST', unknown, {})).toMatchObject({ status: 404 })
 })
