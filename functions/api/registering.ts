@@ -78,6 +78,7 @@ export async function makeAgent(
   const kept = await credentialsOf(relay, name, asked, before)
   const { jwksUrl } = verification.jwt ?? {}
   const origins = pinned(relay, name, asked, before, [url, found.cardUrl, jwksUrl, kept.tokenOrigin])
+  stayHome(url, asked, before)
   const now = relay.now()
   const agentTenant = asked.agentTenant ?? found.agentTenant
   const pushes = asked.pushNotifications ?? found.pushes
@@ -120,6 +121,14 @@ async function credentialsOf(
     ...(before?.credentials !== undefined && { credentials: before.credentials }),
     ...(before?.tokenOrigin !== undefined && { tokenOrigin: before.tokenOrigin }),
   }
+}
+
+/** Credentials that stand were given for where the agent was: whoever moves it must know them, or take them away by `null`. */
+function stayHome(url: string, { credentials }: AgentRequest, before: Agent | undefined): void {
+  if (credentials !== undefined || before?.credentials === undefined) return
+  const { origin } = new URL(url)
+  if (before.origins.includes(origin)) return
+  throw invalidField('/credentials', `Required anew, or null: those that stand were not given for ${origin}`)
 }
 
 type Found = Choice & { name?: string; pushes: boolean; streams: boolean; cardUrl?: string; pointer: string }

@@ -260,7 +260,16 @@ function sameAs(asked: SubscriptionRequest, stands: Subscription): Subscription 
  * a retry is often made in another, and the first one stands.
  */
 const fingerprint = ({ credentials: _, traceparent: __, ...asked }: SubscriptionRequest): string =>
-  idOf('asked', canonical(asked))
+  idOf('asked', canonical(Object.fromEntries(Object.entries(asked).filter(isSaid))))
+
+/** What stands for a field that is left out; a field of that value says nothing. */
+const usual = new Map<string, unknown>([
+  ['partialWork', 'expose'],
+  ['onOverdue', 'tell'],
+  ['pauseTimeoutSeconds', pauseSeconds],
+])
+
+const isSaid = ([name, value]: [string, unknown]): boolean => !usual.has(name) || usual.get(name) !== value
 
 /** Binds to a task, as the first authentic push would. */
 export async function bind(relay: Relay, sub: Subscription, taskId: string) {

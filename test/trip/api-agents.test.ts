@@ -226,6 +226,25 @@ describe('the origins of an agent', () => {
     expectProblem(api, await put('moves', { cardUrl: cardUrl() }), 'origin_changed')
   })
 
+  test('change only with credentials that are given anew, or with none: those that stand never move along', async () => {
+    serve(callable(`${host.origin}/rpc`))
+    const credentials = { type: 'bearer', token: 'stays-at-home' }
+    await put('settled', { cardUrl: cardUrl(), credentials })
+    serve(callable(`${api.agent.origin}/rpc`))
+    const moved = { cardUrl: cardUrl(), origins: [api.agent.origin] }
+    const before = await api.items()
+    expectProblem(api, await put('settled', moved), 'invalid', ['/credentials'])
+    expect(await api.items()).toEqual(before)
+    expect((await put('settled', { ...moved, credentials })).body).toMatchObject({ hasCredentials: true })
+    // Back to an origin that is still pinned they may go.
+    serve(callable(`${host.origin}/rpc`))
+    expect((await put('settled', { cardUrl: cardUrl() })).body).toMatchObject({ hasCredentials: true })
+    serve(callable(`${api.agent.origin}/rpc`))
+    expect((await put('settled', { ...moved, credentials: null })).body).toMatchObject({
+      hasCredentials: false,
+    })
+  })
+
   test('are no others than those that the first registration names', async () => {
     serve(callable(`${api.agent.origin}/rpc`))
     const credentials = { type: 'bearer', token: 'for-nobody-else' }

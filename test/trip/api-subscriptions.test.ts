@@ -285,6 +285,13 @@ describe('the same request again', () => {
     expectProblem(api, await put('taken', { ...asked, ...more }), 'conflict')
     expect(await api.items()).toEqual(before)
   })
+
+  test('but for defaults that are spelled out is the same, and for others it is not', async () => {
+    const spelled = { partialWork: 'expose', onOverdue: 'tell', pauseTimeoutSeconds: 86_400 }
+    await put('spelled', wish)
+    expect((await put('spelled', { ...wish, ...spelled })).status).toBe(200)
+    expectProblem(api, await put('spelled', { ...wish, partialWork: 'withhold' }), 'conflict')
+  })
 })
 
 describe('binding', () => {
