@@ -58,3 +58,9 @@ test('a number is found in names and rows, and nowhere else', () => {
   expect(found(`${table}expect(9).toBe(10) // in 11 cases`)).toEqual([])
   expect(missingIn([])).toEqual(wanted)
 })
+
+test('no case of asking agents is without a test', () => {
+  const asking = [...Array.from({ length: 18 }, (_, at) => 135 + at), 171]
+  const named = new Set(tests.flatMap(namedIn))
+  expect(asking.filter(number => ![138, 139, 147].includes(number) && !named.has(number))).toEqual([])
+})

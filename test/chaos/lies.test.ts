@@ -120,7 +120,7 @@ test('a push binds no subscription to a task that the agent does not have, and l
   expect(client.told()).toMatchObject([{ type: 'task.completed', data: { taskId } }])
 })
 
-test('an agent that never answers holds up no other agent', async () => {
+test('case 152: an agent that never answers holds up no other agent', async () => {
   const [dead, alive] = [await trip.scene(), await trip.scene()]
   const silent = await dead.caller.send('work')
   const taskId = await alive.caller.send('done at once')

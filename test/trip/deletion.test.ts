@@ -48,7 +48,7 @@ test('the push config is gone at the agent, which pushes no more', async () => {
   expect(await trip.refused('GET', `/v1/subscriptions/${made.id}`)).toMatchObject({ status: 404 })
 })
 
-test('a push that was accepted but not looked at yet wakes nobody', async () => {
+test('case 149: a push that was accepted but not looked at yet wakes nobody', async () => {
   const begun = await trip.begin(scene)
   const receiving = trip.hold(({ who, operation }) => who === 'look' && operation === 'GetItem')
   await scene.agent.setState(begun.taskId, 'completed')
