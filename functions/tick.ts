@@ -1,7 +1,9 @@
-// The door of the schedule: queues whatever is due, then holds it. Recovery, floors, polls, retries and deadlines are this one mechanism.
+// The door of the schedule: queues whatever is due, then holds it, and empties the dead-letter queues. Recovery, floors, polls, retries and deadlines are this one mechanism.
+import { collectLetters, putBackById } from '../shared/letters.ts'
 import { holdMs } from '../shared/policy.ts'
 import { sendDeliver, sendLook } from '../shared/queue.ts'
 import type { Relay } from '../shared/relay.ts'
+import type { Timer } from '../shared/store/keys.ts'
 import { type Due, dueIn, holdTimer } from '../shared/store/timers.ts'
 import { onLambda, type ScheduleHandler } from './lambda.ts'
 
@@ -28,6 +30,7 @@ export const door =
       queued += counts.reduce((sum, count) => sum + count, 0)
     }
     if (queued > 0) relay.log({ step: 'tick.queued', queued })
+    await collectLetters(relay, until)
   }
 
 export const handler = onLambda('tick', door)
@@ -47,14 +50,16 @@ async function sweepShard(relay: Relay, shard: number, until: number): Promise<n
 /** Queued first, held second: a crash between the two queues it twice, never not at all. One that fails stays due. */
 async function queueAndHold(relay: Relay, entry: Due): Promise<void> {
   try {
-    await queue(relay, entry)
+    // It has no timer any more once it is back in its queue.
+    if (entry.timer.of === 'letter') return await putBackById(relay, entry.timer.tenant, entry.timer.id)
+    await queue(relay, entry.timer, entry.group)
     await holdTimer(relay.table, entry, relay.now() + holdMs(entry.holds))
   } catch (error) {
     relay.log({ step: 'timer.failed', level: 'error', of: entry.timer.of, error })
   }
 }
 
-function queue(relay: Relay, { timer, group }: Due): Promise<void> {
+function queue(relay: Relay, timer: Exclude<Timer, { of: 'letter' }>, group: string): Promise<void> {
   switch (timer.of) {
     case 'notice':
       return sendLook(relay.queues, group, { v: 1, kind: 'pending', notice: timer.key })

@@ -1,5 +1,5 @@
 // What every function has in common: run time, limits, environment and rights, all from the topology. Doors are named by string.
-import { queues } from './queues.ts'
+import { deadQueues, queues } from './queues.ts'
 import { rootKeys } from './secrets.ts'
 import { readSettings } from './settings.ts'
 import { table, tableRights } from './table.ts'
@@ -36,12 +36,16 @@ function environmentOf(name: DoorName): Record<string, $util.Input<string>> {
     TABLE_NAME: table.name,
     LOOK_QUEUE_URL: queues.look.url,
     DELIVER_QUEUE_URL: queues.deliver.url,
+    ...(doors[name].emptiesDead === true && {
+      LOOK_DEAD_QUEUE_URL: deadQueues.look.url,
+      DELIVER_DEAD_QUEUE_URL: deadQueues.deliver.url,
+    }),
     ROOT_KEYS: doors[name].keys ? rootKeys.value : 'none',
   }
 }
 
 function rightsOf(name: DoorName): sst.aws.FunctionPermissionArgs[] {
-  const { table: rights, sends } = doors[name]
+  const { table: rights, sends, emptiesDead = false } = doors[name]
   const eats = (['look', 'deliver'] as const).filter(queue => statedQueues[queue].consumer === name)
   return [
     ...tableRights(rights),
@@ -55,6 +59,14 @@ function rightsOf(name: DoorName): sst.aws.FunctionPermissionArgs[] {
       ],
       resources: [queues[queue].arn],
     })),
+    ...(emptiesDead
+      ? [
+          {
+            actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage'],
+            resources: [deadQueues.look.arn, deadQueues.deliver.arn],
+          },
+        ]
+      : []),
   ]
 }
 

@@ -14,6 +14,8 @@ type Door = {
   /** What the door may do with the table. */
   table: readonly TableRight[]
   sends: readonly QueueName[]
+  /** Whether it empties the dead-letter queues. */
+  emptiesDead?: true
   /** Whether it holds the root keys. */
   keys: boolean
   /** Served at a Function URL. */
@@ -93,8 +95,10 @@ export const doors: Record<DoorName, Door> = {
     handler: 'functions/tick.handler',
     timeoutSeconds: 50,
     memoryMegabytes: 256,
-    table: ['UpdateItem', 'Query index'],
+    // Reads and puts are for dead letters alone.
+    table: ['GetItem', 'PutItem', 'UpdateItem', 'Query index'],
     sends: ['look', 'deliver'],
+    emptiesDead: true,
     keys: false,
     url: false,
   },

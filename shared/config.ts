@@ -10,6 +10,9 @@ export type Config = {
   tableName: string
   lookQueueUrl: string
   deliverQueueUrl: string
+  /** Their dead-letter queues; undefined for a door that does not empty them. */
+  lookDeadQueueUrl: string | undefined
+  deliverDeadQueueUrl: string | undefined
   /** Origin of the API and its pages, e.g. `https://rouse.example`. Links are built from it, never from `Host`. */
   publicOrigin: string
   /** Origin of the hooks. Hook URLs live as long as tasks, so it must not change lightly. */
@@ -29,6 +32,8 @@ export const settings = {
   TABLE_NAME: { says: 'DynamoDB table' },
   LOOK_QUEUE_URL: { says: 'SQS queue of the looks' },
   DELIVER_QUEUE_URL: { says: 'SQS queue of the deliveries' },
+  LOOK_DEAD_QUEUE_URL: { fallback: '', says: 'Dead-letter queue of the looks; tick alone needs it' },
+  DELIVER_DEAD_QUEUE_URL: { fallback: '', says: 'Dead-letter queue of the deliveries; tick alone needs it' },
   PUBLIC_ORIGIN: { says: 'Origin of the API, e.g. https://rouse.example' },
   HOOK_ORIGIN: { says: 'Origin that agents push to; lives as long as tasks' },
   ROOT_KEYS: {
@@ -88,6 +93,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     tableName: read('TABLE_NAME'),
     lookQueueUrl: read('LOOK_QUEUE_URL'),
     deliverQueueUrl: read('DELIVER_QUEUE_URL'),
+    lookDeadQueueUrl: read('LOOK_DEAD_QUEUE_URL') || undefined,
+    deliverDeadQueueUrl: read('DELIVER_DEAD_QUEUE_URL') || undefined,
     publicOrigin,
     hookOrigin,
     rootKeys: readRootKeys(read('ROOT_KEYS'), faults),

@@ -119,13 +119,18 @@ function isBefore(one: string | undefined, other: string | undefined): boolean {
 export const wants = (sub: Subscription, state: TaskState): boolean => sub.states.includes(state)
 
 /** True when the wake tells a task's state. What a step tells is told by no revision. */
-const tellsState = ({ type, state }: Wake): boolean => state !== undefined && type === eventType(state)
+const tellsState = ({ type, state }: Pick<Wake, 'type' | 'state'>): boolean =>
+  state !== undefined && type === eventType(state)
 
 /**
  * True when a wake need not be sent any more: a newer revision, which its subscription wants too, was published, and
  * tells all that this one would.
  */
-export const isSuperseded = (watch: Watch, sub: Subscription, wake: Wake): boolean =>
+export const isSuperseded = (
+  watch: Watch,
+  sub: Subscription,
+  wake: Pick<Wake, 'type' | 'state' | 'rev'>,
+): boolean =>
   tellsState(wake) &&
   watch.rev > (wake.rev ?? 0) &&
   watch.woken === watch.rev &&

@@ -70,7 +70,7 @@ async function enter(
   relay: Relay,
   watch: Watch,
   news: News,
-  { id: subscription, client }: Subscription,
+  { id: subscription, ref: sub, client }: Subscription,
 ): Promise<number | undefined> {
   if (client === undefined) return undefined
   const { tenant, agent, taskId, contextId } = watch
@@ -87,6 +87,7 @@ async function enter(
     at,
     subscription,
     ...(data !== undefined && { data }),
+    from: { watch: watch.key, name: news.name, sub },
   }
   const seq = await appendEntry(relay.table, tenant, client, entry, relay.now)
   relay.log({ step: 'inbox.appended', ...idsOf(watch, news), subscription, entry: id, seq })

@@ -3,9 +3,13 @@ import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs'
 import { endBy } from './deadline.ts'
 import type { DeliverMessage, LookMessage } from './messages.ts'
 
+export type QueueName = 'look' | 'deliver'
+
 export type Queues = {
   client: SQSClient
-  urls: { look: string; deliver: string }
+  urls: Record<QueueName, string>
+  /** Their dead-letter queues, for the door that empties them. */
+  dead: Record<QueueName, string | undefined>
   /** Ends calls that are under way, for doors with a deadline. */
   signal?: AbortSignal
   /** W3C `traceparent` that messages carry on, unless they bring one. */
@@ -31,20 +35,31 @@ export const sendDeliver = (
   delayMs = 0,
 ): Promise<void> => send(queues, queues.urls.deliver, group, message, delayMs)
 
-async function send(
+/** Queues a message again that its queue had given up, in the very words it had. */
+export const sendAgain = (queues: Queues, queue: QueueName, group: string, body: string): Promise<void> =>
+  sendText(queues, queues.urls[queue], { group, body, delayMs: 0 })
+
+const send = (
   queues: Queues,
   url: string,
   group: string,
   message: LookMessage | DeliverMessage,
   delayMs: number,
+): Promise<void> => {
+  const traced = queues.trace === undefined ? message : { trace: queues.trace, ...message }
+  return sendText(queues, url, { group, body: JSON.stringify(traced), delayMs })
+}
+
+async function sendText(
+  queues: Queues,
+  url: string,
+  { group, body, delayMs }: { group: string; body: string; delayMs: number },
 ): Promise<void> {
   await queues.client.send(
     endBy(
       new SendMessageCommand({
         QueueUrl: url,
-        MessageBody: JSON.stringify(
-          queues.trace === undefined ? message : { trace: queues.trace, ...message },
-        ),
+        MessageBody: body,
         MessageGroupId: group,
         DelaySeconds: Math.ceil(Math.min(Math.max(delayMs, 0), longestDelayMs) / 1000),
       }),

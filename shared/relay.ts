@@ -71,6 +71,7 @@ export function createRelay(door: string, env: Record<string, string | undefined
     queues: {
       client: sqs,
       urls: { look: config.lookQueueUrl, deliver: config.deliverQueueUrl },
+      dead: { look: config.lookDeadQueueUrl, deliver: config.deliverDeadQueueUrl },
     },
     net: createNet(config.net),
   }

@@ -71,7 +71,7 @@ const isPure = (path: string): boolean =>
 /** Every package that doors and rooms use, where, and what in it acts on nothing by itself: all of it or some names. */
 const packages: Record<string, { in: string[]; pure?: 'all' | string[] }> = {
   '@aws-sdk/client-dynamodb': { in: ['shared/relay.ts', 'shared/store/table.ts'] },
-  '@aws-sdk/client-sqs': { in: ['shared/queue.ts', 'shared/relay.ts'] },
+  '@aws-sdk/client-sqs': { in: ['shared/dead.ts', 'shared/queue.ts', 'shared/relay.ts'] },
   '@aws-sdk/util-dynamodb': { in: ['shared/store/table.ts'] },
   'aws-lambda': { in: ['functions/'] },
   hono: { in: ['functions/api/'] },

@@ -11,6 +11,8 @@ import { health } from './health.ts'
 import { operations } from './operations.ts'
 import { pages } from './pages.ts'
 import { answerProblem } from './problem.ts'
+import { redrive } from './redrive.ts'
+import { replay } from './replay.ts'
 import { subscriptions } from './subscriptions.ts'
 import { targets } from './targets.ts'
 import { tasks } from './tasks.ts'
@@ -21,7 +23,19 @@ import { trees } from './trees.ts'
 export function createApi(relay: Relay): Hono<Env> {
   const app = new Hono<Env>()
   const v1 = new Hono<Env>().use(authenticate(relay))
-  for (const noun of [tenants, agents, health, subscriptions, targets, operations, tasks, cancel, trees])
+  for (const noun of [
+    tenants,
+    agents,
+    health,
+    subscriptions,
+    targets,
+    operations,
+    tasks,
+    cancel,
+    trees,
+    redrive,
+    replay,
+  ])
     v1.route('/', noun(relay))
   app.route('/', pages)
   app.route('/v1', v1)

@@ -20,11 +20,12 @@ const markLength = 16
 
 /**
  * Reads which page of a list is asked for.
+ * @param body filters of a list that come in the body
  * @throws RouseError `invalid` for a cursor that this list, with these filters, did not give out
  */
-export function readPage(relay: Relay, c: Context, tenant: string): Page {
+export function readPage(relay: Relay, c: Context, tenant: string, body: unknown = null): Page {
   const { limit: _, after = '', ...filters } = c.req.query()
-  const list = canonical([tenant, c.req.path, filters])
+  const list = canonical([tenant, c.req.path, filters, body])
   const marked = (root: Uint8Array, next: string): string =>
     Buffer.from(hmac(deriveKey(root, 'cursor'), `${list} ${next}`))
       .toString('base64url')

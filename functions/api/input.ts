@@ -22,11 +22,11 @@ export const TaskId = Text.min(1).refine(
 
 /**
  * Reads a JSON body by a schema. Unknown fields are refused by name, so make schemas with `z.strictObject`; so are
- * parameters in the query, of which a route with a body has none.
+ * parameters in the query, of which a route with a body has none but those named.
  * @throws RouseError `unsupported_media_type`, `too_large`, `bad_request` or `invalid`
  */
-export async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
-  onlyQuery(c)
+export async function readBody<T>(c: Context, schema: z.ZodType<T>, ...query: string[]): Promise<T> {
+  onlyQuery(c, ...query)
   const type = c.req.header('content-type')
   if (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new RouseError('unsupported_media_type')

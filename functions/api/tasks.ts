@@ -37,7 +37,8 @@ export function tasks(relay: Relay): Hono<Env> {
       const after = readWhole(c, 'after', { least: 0, most: Number.MAX_SAFE_INTEGER, fallback: 0 })
       const limit = readWhole(c, 'limit', { least: 1, most: limits.itemsOfPage, fallback: 50 })
       const feed = await readInbox(table, tenant, client, { after, limit, now: relay.now() })
-      return c.json({ client, entries: feed.entries, next: String(feed.next) })
+      const entries = feed.entries.map(({ from: _, ...entry }) => entry)
+      return c.json({ client, entries, next: String(feed.next) })
     })
     .get('/wakes', async c => {
       onlyQuery(c, 'task', 'agent', 'principal', 'target', 'state', 'limit', 'after')
@@ -106,7 +107,7 @@ async function failedWakes(relay: Relay, tenant: string, c: Context, { limit, af
 }
 
 /** What is shown of a wake: not the inner name of its subscription. */
-const shownWake = (wake: Wake) => ({
+export const shownWake = (wake: Wake) => ({
   id: wake.id,
   type: wake.type,
   status: wake.status,

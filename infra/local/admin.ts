@@ -1,5 +1,6 @@
 // Looks behind the counter for tests and curious people: the table's items and the queues' messages, without touching them.
 import { unmarshall } from '@aws-sdk/util-dynamodb'
+import { isWaiting, type Letter } from '../../shared/store/letters.ts'
 import type { QueueName } from '../topology.ts'
 import { deadQueue } from './deploy.ts'
 import type { Dynamo } from './dynamodb.ts'
@@ -12,9 +13,13 @@ export type Admin = {
   sweep: () => Promise<number>
   /** The messages of a queue. */
   messages: (queue: QueueName) => Promise<Lying[]>
-  /** The messages that were received too often, from both dead-letter queues. */
-  dead: () => Promise<(Lying & { queue: QueueName })[]>
+  /** The messages that were received too often: those in both dead-letter queues, and those that wait in the table. */
+  dead: () => Promise<Dead[]>
 }
+
+type Dead = { queue: QueueName; body: string }
+
+const isLetter = (item: Record<string, unknown>): item is Letter => String(item.pk).startsWith('X#')
 
 /** Makes the views of one ground. */
 export function createAdmin(dynamo: Dynamo, sqs: Sqs, tableName: string): Admin {
@@ -28,7 +33,8 @@ export function createAdmin(dynamo: Dynamo, sqs: Sqs, tableName: string): Admin 
           (await sqs.look(deadQueue(queue))).map(message => ({ ...message, queue })),
         ),
       )
-      return dead.flat()
+      const letters = (await dynamo.items(tableName)).map(item => unmarshall(item)).filter(isLetter)
+      return [...dead.flat(), ...letters.filter(isWaiting).map(({ queue, body }) => ({ queue, body }))]
     },
   }
 }

@@ -1,6 +1,7 @@
 // Makes the environment that each door finds on a laptop. Pure.
 import { sha256Hex } from '../../shared/hash.ts'
 import type { NetRules } from '../../shared/net.ts'
+import { deadQueue } from './deploy.ts'
 import type { Secrets } from './folder.ts'
 
 /** Where the parts of the ground are. */
@@ -28,6 +29,8 @@ export const settingsFor = (places: Places, secrets: Secrets, net: NetRules): Re
   TABLE_NAME: 'rouse',
   LOOK_QUEUE_URL: places.queueUrl('look'),
   DELIVER_QUEUE_URL: places.queueUrl('deliver'),
+  LOOK_DEAD_QUEUE_URL: places.queueUrl(deadQueue('look')),
+  DELIVER_DEAD_QUEUE_URL: places.queueUrl(deadQueue('deliver')),
   PUBLIC_ORIGIN: places.apiOrigin,
   HOOK_ORIGIN: places.hookOrigin,
   ROOT_KEYS: secrets.rootKeys,

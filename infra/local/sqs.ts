@@ -38,7 +38,14 @@ const takes: Record<string, string[]> = {
   SetQueueAttributes: ['QueueUrl', 'Attributes'],
   GetQueueAttributes: ['QueueUrl', 'AttributeNames'],
   SendMessage: ['QueueUrl', 'MessageBody', 'DelaySeconds', 'MessageGroupId'],
-  ReceiveMessage: ['QueueUrl', 'MaxNumberOfMessages', 'WaitTimeSeconds', 'MessageSystemAttributeNames'],
+  ReceiveMessage: [
+    'QueueUrl',
+    'MaxNumberOfMessages',
+    'WaitTimeSeconds',
+    'VisibilityTimeout',
+    'MessageSystemAttributeNames',
+  ],
+  DeleteMessage: ['QueueUrl', 'ReceiptHandle'],
   DeleteMessageBatch: ['QueueUrl', 'Entries'],
 }
 

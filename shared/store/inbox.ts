@@ -12,7 +12,9 @@ const gapMs = 10_000
 const overMs = 60_000
 
 /** `before`: when the number before its own was taken, and with it every number of a gap below. */
-type Stored = { sk: string; before: number; id?: string; void?: boolean } & Partial<InboxEntry>
+type Stored = { sk: string; before: number; id?: string; void?: boolean } & Partial<InboxEntry> & {
+    from?: Origin
+  }
 
 const ttlOf = (nowMs: number): number => Math.ceil(nowMs / 1000) + keptSeconds
 
@@ -35,7 +37,7 @@ export async function appendEntry(
   table: Table,
   tenant: string,
   client: string,
-  entry: Omit<InboxEntry, 'seq'>,
+  entry: Omit<InboxEntry, 'seq'> & { from: Origin },
   now: () => number,
 ): Promise<number> {
   const recent = await entries(table, partition(tenant, client), entryPrefix, lookBack, true)
@@ -59,7 +61,10 @@ export async function appendEntry(
   }
 }
 
-export type Feed = { entries: InboxEntry[]; next: number }
+/** What an entry was told by: a watch at a revision or a step, for a subscription (its ref). Wakes of it have ids made of these. */
+export type Origin = { watch: string; name: number | string; sub: string }
+
+export type Feed = { entries: (InboxEntry & { from?: Origin })[]; next: number }
 
 /**
  * Reads on from a number. Stops before a gap that a slow writer may still fill, closes an older one, and steps
@@ -85,7 +90,8 @@ export async function readInbox(
       (age > gapMs && (await closeGap(table, tenant, client, feed.next + 1, seq - 1, ask.now)))
     if (!closed) break
     const { void: isVoid, ...rest } = item
-    if (!isVoid) feed.entries.push({ ...entryOf(rest), seq })
+    if (!isVoid)
+      feed.entries.push({ ...entryOf(rest), seq, ...(rest.from !== undefined && { from: rest.from }) })
     feed.next = seq
   }
   return feed

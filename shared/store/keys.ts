@@ -72,6 +72,11 @@ export const inboxEntryKey = (tenant: string, client: string, seq: number): Key 
   sk: `${entryPrefix}${String(seq).padStart(16, '0')}`,
 })
 export const readEntrySeq = (sk: string): number => Number(sk.slice(entryPrefix.length))
+/** A message that its queue gave up; of no tenant if it could not be read. */
+export const letterKey = (tenant: string | undefined, id: string): Key => ({
+  pk: `X#${tenant ?? ''}`,
+  sk: id,
+})
 export const apiKeyKey = (keyHash: string): Key => ({ pk: `Y#${keyHash}`, sk: self })
 export const tenantKey = (tenant: string): Key => ({ pk: `T#${tenant}`, sk: self })
 export const operationsKey = (tenant: string): Key => ({ ...tenantKey(tenant), sk: 'operations' })
@@ -120,6 +125,7 @@ export type Timer =
   | { of: 'subscription'; ref: string }
   | { of: 'keys'; tenant: string; agent: string }
   | { of: 'target'; tenant: string; target: string }
+  | { of: 'letter'; tenant: string | undefined; id: string }
 
 export function readTimer({ pk, sk }: Key): Timer | undefined {
   const name = pk.slice(2)
@@ -133,6 +139,7 @@ export function readTimer({ pk, sk }: Key): Timer | undefined {
     const [tenant = '', target = ''] = name.split('#')
     return { of: 'target', tenant, target }
   }
+  if (pk.startsWith('X#')) return { of: 'letter', tenant: name || undefined, id: sk }
   if (pk.startsWith('K#') && sk === self) return { of: 'watch', watch: name }
   if (pk.startsWith('K#') && sk.startsWith(wakePrefix))
     return { of: 'wake', subject: name, id: readWakeSk(sk) }

@@ -1,5 +1,6 @@
 // Keeps wakes: one target to be told of one thing, with a lease for the delivery in progress and its last attempts.
 import type { Attempt, Wake, WakeStatus } from '../model.ts'
+import { readWakeId } from '../names.ts'
 import {
   dueIndex,
   failedSlot,
@@ -133,6 +134,39 @@ function timerOf(
     return { slot: waitingSlot(wake.tenant, wake.target, shard), due: wake.at, holds: 0 }
   if (standing.status === 'failed') return { slot: failedSlot(wake.tenant, shard), due: wake.at }
   return {}
+}
+
+/**
+ * Lets a wake that came to an end be tried from the start, under its own id. Its timer stands with it: whoever queues it
+ * may die before that.
+ * @param only the end that it must have come to; any unless given
+ * @returns false if it is on its way already, or unknown
+ */
+export async function reviveWake(
+  table: Table,
+  wake: Wake,
+  { now, only }: { now: number; only?: WakeStatus },
+): Promise<boolean> {
+  const name = readWakeId(wake.id)
+  if (name === undefined) return false
+  const key = wakeKey(name.subject, name.id)
+  const { ok } = await update<Wake>(
+    table,
+    key,
+    'SET #status = :pending, #tries = :none, #lease = :none, #next = :now, #slot = :slot, #due = :due, #holds = :none, #group = :group, #ttl = :ttl REMOVE #turns',
+    {
+      pending: 'pending',
+      none: 0,
+      now,
+      slot: slotOf(key.pk, table.shards),
+      due: now + backstopMs,
+      group: targetGroup(wake.tenant, wake.target),
+      ttl: Math.ceil(now / 1000) + keptSeconds,
+      ...(only !== undefined && { only }),
+    },
+    only === undefined ? 'attribute_exists(#pk) AND #status <> :pending' : '#status = :only',
+  )
+  return ok
 }
 
 export const getWake = (table: Table, subject: string, id: string): Promise<Wake | undefined> =>

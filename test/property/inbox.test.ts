@@ -64,7 +64,7 @@ async function openInbox(work: string[][]) {
     const worker = await enter(async () => {
       for (const id of ids) {
         begun.at = now
-        const seq = await appendEntry(here.table, tenant, client, entryOf(id), () => now)
+        const seq = await appendEntry(here.table, tenant, client, { ...entryOf(id), from: origin }, () => now)
         numbers.set(id, [...(numbers.get(id) ?? []), seq])
         if (todo.length > 1) todo.shift()
       }
@@ -118,6 +118,7 @@ async function openInbox(work: string[][]) {
   }
 }
 
+const origin = { watch: 'w', name: 1, sub: 's' }
 const entryOf = (id: string): Omit<InboxEntry, 'seq'> => ({
   id,
   type: 'task.completed',

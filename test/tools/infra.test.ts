@@ -214,6 +214,10 @@ describe('the functions', () => {
       })
       expect(config.lookQueueUrl).toMatch(new RegExp(`/${queueOf('LookQueue').name}$`))
       expect(config.deliverQueueUrl).toMatch(new RegExp(`/${queueOf('DeliverQueue').name}$`))
+      const dead = queueNames.map(queue => queueOf(`${label(queue)}Dead`).name)
+      expect(
+        [config.lookDeadQueueUrl, config.deliverDeadQueueUrl].map(url => url?.split('/').at(-1)),
+      ).toEqual(doors[name].emptiesDead ? dead : [undefined, undefined])
       expect(config.rootKeys.size).toBe(doors[name].keys ? 1 : 0)
       expect(config.operatorKeySha256).toBe(name === 'api' ? secrets.SST_SECRET_OperatorKeySha256 : undefined)
     },
@@ -234,7 +238,7 @@ describe('rights', () => {
   test.each(doorNames)(
     '%s may do what the topology says, each action on each thing, and nothing else',
     name => {
-      const { table: rights, sends } = doors[name]
+      const { table: rights, sends, emptiesDead = false } = doors[name]
       const arn = arnOf('dynamodb', one('aws:dynamodb/table:Table'))
       const sqs = (queue: QueueName) => arnOf('sqs', queueOf(`${label(queue)}Queue`))
       const eats = queueNames.filter(queue => queues[queue].consumer === name)
@@ -250,6 +254,11 @@ describe('rights', () => {
             actionsOf('shared/queue.ts', 'sqs').map(action => `${action} ${sqs(queue)}`),
           ),
           ...eats.flatMap(queue => eating.map(action => `sqs:${action} ${sqs(queue)}`)),
+          ...(emptiesDead ? queueNames : []).flatMap(queue =>
+            actionsOf('shared/dead.ts', 'sqs').map(
+              action => `${action} ${arnOf('sqs', queueOf(`${label(queue)}Dead`))}`,
+            ),
+          ),
         ].sort(),
       )
     },

@@ -1,0 +1,91 @@
+// Route that sends a client's past entries to a target again: each is the same wake that it was, or would have been.
+import { Hono } from 'hono'
+import * as z from 'zod'
+import { invalidField } from '../../shared/errors.ts'
+import type { InboxEntry, Subscription, Watch } from '../../shared/model.ts'
+import { writeWakeId } from '../../shared/names.ts'
+import { isSuperseded, wakeIdOf } from '../../shared/policy.ts'
+import { sendDeliver } from '../../shared/queue.ts'
+import { type Relay, within } from '../../shared/relay.ts'
+import { type Origin, readInbox } from '../../shared/store/inbox.ts'
+import { targetGroup } from '../../shared/store/keys.ts'
+import { getSubscription, isHeard } from '../../shared/store/subscriptions.ts'
+import { getTarget } from '../../shared/store/targets.ts'
+import { getWake } from '../../shared/store/wakes.ts'
+import { getWatch } from '../../shared/store/watches.ts'
+import { type Env, tenantOf } from './auth.ts'
+import { Id, readBody } from './input.ts'
+import { tryAgain } from './redrive.ts'
+
+/** Entries that are read in one call. */
+const entriesMost = 100
+
+const ReplayRequest = z.strictObject({
+  client: Id,
+  target: Id,
+  /** The inbox's cursor after which to begin; from the oldest entry unless given. */
+  after: z
+    .string()
+    .regex(/^\d{1,15}$/, 'Expected a cursor of the inbox')
+    .default('0'),
+  /** Leaves out entries of changes before that (ms since 1970). */
+  since: z.number().int().min(0).default(0),
+  /** Counts, and sends nothing. */
+  dryRun: z.boolean().default(false),
+})
+
+type Entry = InboxEntry & { from?: Origin }
+
+export function replay(relay: Relay): Hono<Env> {
+  return new Hono<Env>().post('/inbox/replay', async c => {
+    const tenant = tenantOf(c.get('caller'), 'write')
+    const { client, target, after, since, dryRun } = await readBody(c, ReplayRequest)
+    const called = await getTarget(relay.table, tenant, target)
+    if (called === undefined) throw invalidField('/target', 'No such target')
+    if (called.status !== 'active') throw invalidField('/target', `The target is ${called.status}`)
+    const ask = { after: Number(after), limit: entriesMost, now: relay.now() }
+    const feed = await readInbox(relay.table, tenant, client, ask)
+    const meant = feed.entries.filter(({ at }) => at >= since)
+    const told = await Promise.all(meant.map(entry => tellAgain(relay, target, entry, dryRun)))
+    const queued = told.filter(Boolean).length
+    if (!dryRun) relay.log({ step: 'inbox.replayed', tenant, client, target, queued })
+    return c.json({
+      ...{ client, target, dryRun, queued },
+      skipped: meant.length - queued,
+      next: feed.next > ask.after ? String(feed.next) : undefined,
+    })
+  })
+}
+
+/** Queues the wake of an entry; false if its subscription is over, newer news tells all that it would, or it is on its way. */
+async function tellAgain(relay: Relay, target: string, entry: Entry, dryRun: boolean): Promise<boolean> {
+  const { from } = entry
+  const [watch, sub] = from
+    ? await Promise.all([getWatch(relay.table, from.watch), getSubscription(relay.table, from.sub)])
+    : []
+  if (from === undefined || watch === undefined || !sub || !isHeard(sub, relay.now())) return false
+  if (isSuperseded(watch, sub, entry)) return false
+  const id = wakeIdOf(watch, from.name, sub.ref, target)
+  const old = await getWake(relay.table, watch.key, id)
+  if (dryRun) return old?.status !== 'pending'
+  if (old !== undefined) return tryAgain(relay, old)
+  await sendFirst(within(relay, { trace: sub.traceparent }), { watch, sub, target, id }, entry)
+  return true
+}
+
+/** A target that was never told of an entry gets the wake that its subscription would have sent it. */
+function sendFirst(
+  relay: Relay,
+  { watch, sub, target, id }: { watch: Watch; sub: Subscription; target: string; id: string },
+  { type, rev, at, seq, state, data }: Entry,
+): Promise<void> {
+  const of = {
+    ...{ target, at, rev, seq, type, sub: sub.ref },
+    ...(state !== undefined && { state }),
+    ...(data !== undefined && { data }),
+  }
+  relay.log({ step: 'wake.queued', tenant: watch.tenant, wake: writeWakeId(watch.key, id), target })
+  return sendDeliver(relay.queues, targetGroup(watch.tenant, target), {
+    ...{ v: 1, kind: 'wake', subject: watch.key, id, of },
+  })
+}
