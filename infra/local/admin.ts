@@ -1,6 +1,5 @@
 // Looks behind the counter for tests and curious people: the table's items and the queues' messages, without touching them.
 import { unmarshall } from '@aws-sdk/util-dynamodb'
-import { isWaiting, type Letter } from '../../shared/store/letters.ts'
 import type { QueueName } from '../topology.ts'
 import { deadQueue } from './deploy.ts'
 import type { Dynamo } from './dynamodb.ts'
@@ -19,7 +18,9 @@ export type Admin = {
 
 type Dead = { queue: QueueName; body: string }
 
-const isLetter = (item: Record<string, unknown>): item is Letter => String(item.pk).startsWith('X#')
+/** A message that tick took out of a dead-letter queue and that was not put back since. */
+const isDead = (item: Record<string, unknown>): item is Record<string, unknown> & Dead =>
+  String(item.pk).startsWith('X#') && Number(item.backAt ?? 0) < Number(item.at)
 
 /** Makes the views of one ground. */
 export function createAdmin(dynamo: Dynamo, sqs: Sqs, tableName: string): Admin {
@@ -33,8 +34,8 @@ export function createAdmin(dynamo: Dynamo, sqs: Sqs, tableName: string): Admin 
           (await sqs.look(deadQueue(queue))).map(message => ({ ...message, queue })),
         ),
       )
-      const letters = (await dynamo.items(tableName)).map(item => unmarshall(item)).filter(isLetter)
-      return [...dead.flat(), ...letters.filter(isWaiting).map(({ queue, body }) => ({ queue, body }))]
+      const kept = (await dynamo.items(tableName)).map(item => unmarshall(item)).filter(isDead)
+      return [...dead.flat(), ...kept].map(({ queue, body }) => ({ queue, body }))
     },
   }
 }
