@@ -14,7 +14,11 @@ let agents = 0
 let agent = { tenant: 'acme', agent: '', maxConcurrentCalls: 4 }
 const steps: Step[] = []
 /** Nobody is told here, so nothing is sent. */
-const queues = { client: new SQSClient(local), urls: { look: '', deliver: '' } }
+const queues = {
+  client: new SQSClient(local),
+  urls: { look: '', deliver: '' },
+  dead: { look: undefined, deliver: undefined },
+}
 let at = Date.UTC(2026, 5, 15, 12)
 
 beforeAll(async () => {
