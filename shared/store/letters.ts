@@ -75,7 +75,7 @@ export async function letterBack(
 }
 
 /** True while a letter was not put back since it was given up last. */
-export const isWaiting = (letter: Letter): boolean => (letter.backAt ?? 0) < letter.at
+const isWaiting = (letter: Letter): boolean => (letter.backAt ?? 0) < letter.at
 
 export type Letters = { letters: Letter[]; next: string | undefined }
 

@@ -94,7 +94,7 @@ test('a redrive puts it back at once, and once', async () => {
   expect(await trip.local.dead()).toEqual([])
 })
 
-test('93. a message that comes back when its subscription is gone ends well, and wakes nobody', async () => {
+test('case 93: a message that comes back when its subscription is gone ends well, and wakes nobody', async () => {
   const { client, taskId, made } = await trip.begin(scene)
   await giveUp('deliver', () => scene.agent.setState(taskId, 'completed'))
   await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
@@ -104,7 +104,7 @@ test('93. a message that comes back when its subscription is gone ends well, and
   expect(await trip.local.dead()).toEqual([])
 })
 
-test('150. a message that no version can read, and one of a version to come, are kept word for word, and left to the operator', async () => {
+test('case 150: a message that no version can read, and one of a version to come, are kept word for word, and left to the operator', async () => {
   const bodies = ['not json', '{"v":99,"kind":"wake"}']
   await giveUp('look', async () => {
     for (const body of bodies) await sendAgain(inside.queues, 'look', 'some', body)
