@@ -341,6 +341,6 @@ test('a door may do with the table what the topology says, and no more, as its r
   await expect(remove(receive, key)).rejects.toMatchObject(refused)
   await expect(query(receive, due)).rejects.toMatchObject(refused)
   expect((await query(tick, due)).items).toEqual([])
-  await expect(get(tick, key)).rejects.toMatchObject(refused)
+  await expect(remove(tick, key)).rejects.toMatchObject(refused)
   expect((await query(as('look'), due)).items).toEqual([])
 })

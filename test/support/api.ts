@@ -49,7 +49,11 @@ export type Api = {
   stop: () => Promise<void>
 }
 
-type Route = { method: string; path: string; needs: 'operator' | 'keys' | 'admin' | 'write' | 'read' }
+type Route = {
+  method: string
+  path: string
+  needs: 'operator' | 'keys' | 'mend' | 'admin' | 'write' | 'read'
+}
 
 const route = (needs: Route['needs'], method: string, path: string): Route => ({ method, path, needs })
 
@@ -87,6 +91,9 @@ export const routes: readonly Route[] = [
   route('read', 'GET', '/v1/inbox'),
   route('read', 'GET', '/v1/wakes'),
   route('read', 'GET', '/v1/wakes/:id'),
+  route('write', 'POST', '/v1/wakes/:id/retry'),
+  route('mend', 'POST', '/v1/redrive'),
+  route('write', 'POST', '/v1/inbox/replay'),
 ]
 
 /** A path of a route with these words in the place of its names. */
