@@ -117,12 +117,15 @@ export async function remove(
 ): Promise<boolean> {
   const { ok } = await settle(undefined, async () => {
     await table.client.send(
-      new DeleteItemCommand({
-        TableName: table.name,
-        Key: marshall(key),
-        ...expression([condition], values),
-        ...(condition && { ConditionExpression: condition }),
-      }),
+      endBy(
+        new DeleteItemCommand({
+          TableName: table.name,
+          Key: marshall(key),
+          ...expression([condition], values),
+          ...(condition && { ConditionExpression: condition }),
+        }),
+        table.signal,
+      ),
     )
     return undefined
   })
@@ -145,16 +148,19 @@ export async function query<T>(
   },
 ): Promise<Page<T>> {
   const { Items = [], LastEvaluatedKey } = await table.client.send(
-    new QueryCommand({
-      TableName: table.name,
-      KeyConditionExpression: ask.condition,
-      ...expression([ask.condition], ask.values),
-      Limit: ask.limit,
-      ScanIndexForward: !ask.backwards,
-      ConsistentRead: ask.index === undefined && !ask.lazy,
-      ...(ask.index !== undefined && { IndexName: ask.index }),
-      ...(ask.after !== undefined && { ExclusiveStartKey: marshall(ask.after, marshalling) }),
-    }),
+    endBy(
+      new QueryCommand({
+        TableName: table.name,
+        KeyConditionExpression: ask.condition,
+        ...expression([ask.condition], ask.values),
+        Limit: ask.limit,
+        ScanIndexForward: !ask.backwards,
+        ConsistentRead: ask.index === undefined && !ask.lazy,
+        ...(ask.index !== undefined && { IndexName: ask.index }),
+        ...(ask.after !== undefined && { ExclusiveStartKey: marshall(ask.after, marshalling) }),
+      }),
+      table.signal,
+    ),
   )
   return { items: Items.map(item => read<T>(item)), next: LastEvaluatedKey && read<Key>(LastEvaluatedKey) }
 }

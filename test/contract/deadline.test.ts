@@ -5,11 +5,13 @@ import { deployTable } from '../../infra/local/deploy.ts'
 import { type Dynamo, startDynamo } from '../../infra/local/dynamodb.ts'
 import { startDeadline } from '../../shared/deadline.ts'
 import { createRelay } from '../../shared/relay.ts'
-import { get, put, type Table } from '../../shared/store/table.ts'
+import { get, put, query, remove, type Table } from '../../shared/store/table.ts'
 
 let dynamo: Dynamo
 let table: Table
-/** Calls of GetItem that came, each held back until it is let go. */
+/** Operations that are held back. */
+const held = ['GetItem', 'Query', 'DeleteItem']
+/** Calls of those that came, each held back until it is let go. */
 let came: PromiseWithResolvers<void>[] = []
 let letGo: PromiseWithResolvers<void>[] = []
 let begun = 0
@@ -21,11 +23,12 @@ beforeEach(async () => {
   dynamo = await startDynamo({
     now: () => 0,
     faults: async ({ operation }) => {
-      if (operation !== 'GetItem') return undefined
+      if (!held.includes(operation)) return undefined
       const at = begun++
       came[at]?.resolve()
       await letGo[at]?.promise
-      return undefined
+      // What nobody waits for any more need not be done.
+      return operation === 'GetItem' ? undefined : 'throttle'
     },
   })
   const relay = createRelay('receive', {
@@ -51,6 +54,12 @@ afterEach(async () => {
 })
 
 const key = { pk: 'T#a', sk: '.' }
+let end = new AbortController()
+/** The table with a deadline of its own. */
+const ending = (): Table => {
+  end = new AbortController()
+  return { ...table, signal: end.signal }
+}
 const read = (signal?: AbortSignal) => get(signal === undefined ? table : { ...table, signal }, key)
 
 test('a call that hangs ends with its deadline and is not tried again', async () => {
@@ -60,6 +69,16 @@ test('a call that hangs ends with its deadline and is not tried again', async ()
   ending.abort()
   await expect(reading).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))
   expect(begun).toBe(1)
+})
+
+test.each([
+  ['a query', () => query(ending(), { condition: '#pk = :pk', values: { pk: key.pk }, limit: 1 })],
+  ['a deletion', () => remove(ending(), key)],
+])('%s ends with its deadline too', async (_what, call) => {
+  const calling = call()
+  await came[0]?.promise
+  end.abort()
+  await expect(calling).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))
 })
 
 test('of two calls under way the one whose deadline is over ends, and the other goes through', async () => {
