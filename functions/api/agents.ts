@@ -60,9 +60,9 @@ export function agents(relay: Relay): Hono<Env> {
       const { agent } = await agentFor(relay, tenant, pathId(c, 'agent'))
       if (await hasSubscriptions(relay, tenant, agent))
         throw new RouseError('conflict', { detail: 'The agent still has subscriptions; delete them first.' })
-      await removeAgent(table, tenant, agent)
+      const removed = await removeAgent(table, tenant, agent)
       await unpoint(table, tenant, agentsOf, agent)
-      await giveBack(table, tenant, 'agents', relay.now())
+      if (removed) await giveBack(table, tenant, 'agents', relay.now())
       return c.body(null, 204)
     })
 }

@@ -25,11 +25,11 @@ export async function putAgent(table: Table, agent: Agent, before: string | unde
   return ok
 }
 
-/** Removes an agent with its key set, its counts and its calls. */
-export async function removeAgent(table: Table, tenant: string, agent: string): Promise<void> {
+/** Removes an agent with its key set, its counts and its calls. Of two who remove one, one does, and is told so. */
+export async function removeAgent(table: Table, tenant: string, agent: string): Promise<boolean> {
   await remove(table, agentKeysKey(tenant, agent))
   await remove(table, agentHealthKey(tenant, agent))
   await remove(table, agentCallsKey(tenant, agent))
   await removeGrant(table, { tenant, agent })
-  await remove(table, agentKey(tenant, agent))
+  return remove(table, agentKey(tenant, agent), 'attribute_exists(#pk)')
 }
