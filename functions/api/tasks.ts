@@ -15,8 +15,8 @@ import { type Page, readPage } from './cursor.ts'
 import { Id, idPattern, onlyQuery, parse, readWhole, TaskId } from './input.ts'
 import { asksToExpose, shownTask } from './seeing.ts'
 
-/** Agents that are searched for a task that is asked for without its agent. */
-const agentsSearched = 100
+/** A task that is asked for without its agent is looked for at all of them, if they are so few. */
+const agentsSearched = 20
 
 export function tasks(relay: Relay): Hono<Env> {
   const { table } = relay
@@ -95,7 +95,9 @@ async function wakesOfTask(relay: Relay, tenant: string, c: Context, { limit, af
 }
 
 async function agentsOf(relay: Relay, tenant: string): Promise<string[]> {
-  const { pointers } = await list(relay.table, tenant, { kind: 'agents' }, agentsSearched)
+  const { pointers } = await list(relay.table, tenant, { kind: 'agents' }, agentsSearched + 1)
+  if (pointers.length > agentsSearched)
+    throw invalidField('?agent', `Say which agent; without it at most ${agentsSearched} are searched`)
   return pointers.map(({ id }) => id)
 }
 

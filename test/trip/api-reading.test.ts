@@ -244,6 +244,17 @@ test('lists of agents, targets and keys give each exactly once', async () => {
   }
 })
 
+test('a task that is asked for without its agent is looked for at 20 agents, and no more than that', async () => {
+  const ask = { key: api.local.keys.other ?? '' }
+  const hand = { url: api.agent.cardUrl(), binding: 'JSONRPC', version: '1.0' }
+  const register = (at: number) => api.ask('PUT', `/v1/agents/b-${at}`, { ...ask, body: hand })
+  const made = await Promise.all(Array.from({ length: 20 }, (_, at) => register(at)))
+  expect(new Set(made.map(({ status }) => status))).toEqual(new Set([201]))
+  expectProblem(api, await api.ask('GET', '/v1/wakes?task=t', ask), 'not_found')
+  await register(20)
+  expectProblem(api, await api.ask('GET', '/v1/wakes?task=t', ask), 'invalid', ['?agent'])
+})
+
 test('no log line of all this holds a secret', () => {
   expectDiscreet(api)
 })
