@@ -159,7 +159,10 @@ async function resumed(relay: Relay, target: Target, gate: Gate, probe: number):
 async function giveUp(relay: Relay, target: Target, reason: string): Promise<void> {
   const happened = { type: 'target.disabled', since: target.generation, data: { reason } } as const
   await tellOperations(relay, target.tenant, { target: target.target }, happened)
-  await disableTarget(relay.table, target.tenant, target.target, target.generation, reason)
+  await disableTarget(relay.table, target.tenant, target.target, target.generation, {
+    reason,
+    now: relay.now(),
+  })
   relay.log({ step: 'target.disabled', ...idsOf(target), reason })
   await lookAfter(relay, target)
 }

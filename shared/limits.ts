@@ -29,6 +29,11 @@ export const limits = {
   callsOfAgent: 10,
   mostCallsOfAgent: 100,
   attemptsAtTarget: 10,
+  mostAttemptsAtTarget: 100,
+  attemptsInSecond: 1000,
+  /** Beside the present one. */
+  secretsOfTarget: 4,
+  agentsSearched: 20,
   /** Decoded: what Lambda takes as base64. */
   pushBytes: 4_400_000,
   requestBytes: 256 * 1024,

@@ -350,15 +350,19 @@ export type Target = {
   tenant: string
   target: string
   url: string
-  /** JWEs of `whsec_` secrets; the first signs, a second one signs too while a rotation lasts. */
-  secrets: string[]
+  /** JWE of the `whsec_` secret that signs, how often it was replaced, and those before it that sign along until then. */
+  secret: string
+  secretGeneration: number
+  retiring?: { secret: string; until: number }[]
+  /** Raised when it is put anew or enabled: what is known of the one before holds no more. */
   generation: number
   status: 'active' | 'disabled'
   reason?: string
+  disabledAt?: number
   createdAt: number
   /** Most attempts at a time, and most that begin in a second. */
-  maxConcurrency?: number
-  ratePerSecond?: number
+  maxConcurrency?: number | undefined
+  ratePerSecond?: number | undefined
 }
 
 /** Who may call a target now. Times are ms since 1970. */

@@ -49,6 +49,13 @@ describe('the README', () => {
     callsOfAgent: ['looks that call one agent at a time', count(limits.callsOfAgent)],
     mostCallsOfAgent: ['the same, as `maxConcurrentCalls` may ask', count(limits.mostCallsOfAgent)],
     attemptsAtTarget: ['attempts at one target at a time', count(limits.attemptsAtTarget)],
+    mostAttemptsAtTarget: ['the same, as `maxConcurrency` may ask', count(limits.mostAttemptsAtTarget)],
+    attemptsInSecond: [
+      'attempts in a second, as `ratePerSecond` may ask; none unless it does',
+      count(limits.attemptsInSecond),
+    ],
+    secretsOfTarget: ['secrets of a target that sign along', count(limits.secretsOfTarget)],
+    agentsSearched: ['agents of a tenant that are searched for a task', count(limits.agentsSearched)],
     pushBytes: ["a push's body", `${limits.pushBytes / 1e6} MB`],
     requestBytes: ["a request's body", `${limits.requestBytes / 1024} KB`],
     answerBytes: ["an agent's answer, inflated", `${limits.answerBytes / 1024 ** 2} MB`],

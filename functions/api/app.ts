@@ -8,6 +8,7 @@ import { agents } from './agents.ts'
 import { authenticate, type Env } from './auth.ts'
 import { cancel } from './cancel.ts'
 import { health } from './health.ts'
+import { mending } from './mending.ts'
 import { operations } from './operations.ts'
 import { pages } from './pages.ts'
 import { answerProblem } from './problem.ts'
@@ -29,6 +30,7 @@ export function createApi(relay: Relay): Hono<Env> {
     health,
     subscriptions,
     targets,
+    mending,
     operations,
     tasks,
     cancel,

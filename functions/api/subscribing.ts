@@ -24,7 +24,7 @@ import { getTarget } from '../../shared/store/targets.ts'
 import { usualPrincipal } from '../../shared/store/watches.ts'
 import { handedOut, hasRoom, lookSoon, register, silence, watchTask } from '../../shared/subscribing.ts'
 import { sweepMs } from '../../shared/sweep.ts'
-import { openSecrets } from '../../shared/targets.ts'
+import { openSecret } from '../../shared/targets.ts'
 import { beginTrace, readTraceparent } from '../../shared/trace.ts'
 import { CredentialsRequest, judged } from './credentials.ts'
 import { Id, overLimit, TaskId } from './input.ts'
@@ -289,7 +289,7 @@ export async function bind(relay: Relay, sub: Subscription, taskId: string) {
 async function answer(relay: Relay, sub: Subscription, agent: Agent, targets: Target[]) {
   const withSecrets = targets.map(async target => ({
     ...shownTarget(target),
-    ...(isInline(target.target) && { secret: (await openSecrets(relay, target))[0] }),
+    ...(isInline(target.target) && { secret: await openSecret(relay, target) }),
   }))
   return { ...shown(relay, sub), targets: await Promise.all(withSecrets), ...handedOut(relay, sub, agent) }
 }

@@ -3,21 +3,29 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { isSecret } from '../../shared/channels/standard.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
-import type { Target } from '../../shared/model.ts'
+import { limits } from '../../shared/limits.ts'
+import type { Gate, Target } from '../../shared/model.ts'
 import { NetError } from '../../shared/net.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { list, point, unpoint } from '../../shared/store/directory.ts'
+import { getGate, removeGate } from '../../shared/store/gates.ts'
+import { getOperations } from '../../shared/store/operations.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
-import { getTarget, putTarget, removeTarget } from '../../shared/store/targets.ts'
-import { makeTarget, openSecrets } from '../../shared/targets.ts'
+import { getTarget, limitTarget, putTarget, removeTarget } from '../../shared/store/targets.ts'
+import { makeTarget, openSecret, type Wish } from '../../shared/targets.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
 import { newPathId, onlyQuery, overLimit, pathId, readBody } from './input.ts'
 
-/** A webhook: its address, and the caller's own secret if it has one. */
+/** The caller's own signing secret. */
+export const Secret = z.string().refine(isSecret, 'Expected whsec_ and the base64 of 24 to 64 bytes')
+
+/** A webhook: its address, the caller's own secret if it has one, and how much it takes. */
 export const TargetRequest = z.strictObject({
   url: z.string().max(2048),
-  secret: z.string().refine(isSecret, 'Expected whsec_ and the base64 of 24 to 64 bytes').optional(),
+  secret: Secret.optional(),
+  maxConcurrency: z.number().int().min(1).max(limits.mostAttemptsAtTarget).optional(),
+  ratePerSecond: z.number().int().min(1).max(limits.attemptsInSecond).optional(),
 })
 
 export type TargetRequest = z.infer<typeof TargetRequest>
@@ -33,14 +41,12 @@ export function targets(relay: Relay): Hono<Env> {
       if (isInline(target) && (await getTarget(table, tenant, target)) === undefined)
         throw invalidField('/target', 'Names that begin with inline_ are given here only')
       const made = await saveTarget(relay, { tenant, target }, await readBody(c, TargetRequest), '')
-      return c.json({ ...shownTarget(made), secret: (await openSecrets(relay, made))[0] })
+      return c.json({ ...(await seenTarget(relay, made)), secret: await openSecret(relay, made) })
     })
     .get('/targets/:target', async c => {
       onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'read')
-      const found = await getTarget(table, tenant, pathId(c, 'target'))
-      if (found === undefined) throw new RouseError('not_found')
-      return c.json(shownTarget(found))
+      return c.json(await seenTarget(relay, await targetFor(relay, tenant, pathId(c, 'target'))))
     })
     .get('/targets', async c => {
       onlyQuery(c, 'limit', 'after')
@@ -48,31 +54,64 @@ export function targets(relay: Relay): Hono<Env> {
       const { limit, after, cursor } = readPage(relay, c, tenant)
       const page = await list(table, tenant, targetsOf, limit, after)
       const found = await Promise.all(page.pointers.map(({ id }) => getTarget(table, tenant, id)))
-      return c.json({
-        targets: found.filter(one => one !== undefined).map(shownTarget),
-        next: cursor(page.next),
-      })
+      const shown = found.filter(one => one !== undefined).map(one => seenTarget(relay, one))
+      return c.json({ targets: await Promise.all(shown), next: cursor(page.next) })
     })
     .delete('/targets/:target', async c => {
       onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
       const target = pathId(c, 'target')
-      if ((await getTarget(table, tenant, target)) === undefined) throw new RouseError('not_found')
+      await targetFor(relay, tenant, target)
+      if ((await getOperations(table, tenant))?.targets.includes(target))
+        throw new RouseError('conflict', { detail: '/v1/operations names this target; change that first.' })
       await dropTarget(relay, tenant, target)
       return c.body(null, 204)
     })
 }
 
+/** @throws RouseError `not_found`, for another tenant's target just as for none */
+export async function targetFor(relay: Relay, tenant: string, target: string): Promise<Target> {
+  const found = await getTarget(relay.table, tenant, target)
+  if (found === undefined) throw new RouseError('not_found')
+  return found
+}
+
 /** What is shown of a target: never its secrets. */
-export const shownTarget = ({ target, url, generation, status, reason, createdAt }: Target) => ({
-  target,
+export const shownTarget = (target: Target) => ({
+  target: target.target,
   kind: 'webhook',
-  url,
-  generation,
-  status,
-  reason,
-  createdAt,
+  url: target.url,
+  generation: target.generation,
+  secretGeneration: target.secretGeneration,
+  maxConcurrency: target.maxConcurrency ?? limits.attemptsAtTarget,
+  ratePerSecond: target.ratePerSecond,
+  status: target.status,
+  reason: target.reason,
+  disabledAt: target.disabledAt,
+  createdAt: target.createdAt,
 })
+
+/** The same with how it fares: whether it is paused, what failed and since when, and which secrets sign along. */
+export async function seenTarget(relay: Relay, target: Target, gate?: Gate) {
+  const seen = gate ?? (await getGate(relay.table, target))
+  const until = (target.retiring ?? []).map(one => one.until).filter(one => one > relay.now())
+  return {
+    ...shownTarget(target),
+    ...(seen?.generation === target.generation && standingOf(target, seen)),
+    ...(until.length > 0 && { earlierSecretsUntil: Math.max(...until) }),
+  }
+}
+
+/** How a target fares by its gate. Past `nextProbeAt` whatever wake comes first probes it. */
+function standingOf({ status, reason }: Target, gate: Gate) {
+  const paused = status === 'active' && gate.pausedUntil !== undefined
+  return {
+    ...(paused && { status: 'paused', nextProbeAt: gate.pausedUntil }),
+    reason: reason ?? gate.reason,
+    failures: gate.failures,
+    failingSince: gate.failingSince,
+  }
+}
 
 /** Names of targets that were given inline in a subscription; they live and end with it. */
 export const isInline = (target: string): boolean => target.startsWith('inline_')
@@ -91,38 +130,40 @@ export async function saveTarget(
 ): Promise<Target> {
   const { table } = relay
   const url = allowedUrl(relay, asked.url, `${at}/url`)
-  const wish = { url, secret: asked.secret }
+  const wish = { ...asked, url, secret: asked.secret }
   const before = await getTarget(table, name.tenant, name.target)
   const standing = await fulfilled(relay, before, wish)
   if (standing !== undefined) return standing
-  const made = await makeTarget(relay, name, wish, before)
+  const made = await makeTarget(relay, name, wish, before, await getGate(table, name))
   const counts = before === undefined && !isInline(name.target)
   if (counts && !(await takeOne(table, name.tenant, 'targets', relay.now()))) throw overLimit('targets')
   await point(table, name.tenant, targetsOf, name.target, name.target, ttl)
-  if (await putTarget(table, made, before?.generation, ttl)) return made
+  if (await putTarget(table, made, before, ttl)) return made
   if (counts) await giveBack(table, name.tenant, 'targets', relay.now())
   const theirs = await fulfilled(relay, await getTarget(table, name.tenant, name.target), wish)
   if (theirs !== undefined) return theirs
   throw new RouseError('conflict', { detail: 'The target was changed by somebody else; try again.' })
 }
 
-/** Removes a target, then its place in the list. */
+/** Removes a target, then its gate, unless wakes may wait there for tick to end them, and its place in the list. */
 export async function dropTarget(relay: Relay, tenant: string, target: string): Promise<void> {
-  await removeTarget(relay.table, tenant, target)
+  const removed = await removeTarget(relay.table, tenant, target)
+  await removeGate(relay.table, { tenant, target })
   await unpoint(relay.table, tenant, targetsOf, target)
-  if (!isInline(target)) await giveBack(relay.table, tenant, 'targets', relay.now())
+  // Of two who delete it one counts it.
+  if (removed && !isInline(target)) await giveBack(relay.table, tenant, 'targets', relay.now())
 }
 
-/** The target, if it is what is asked for already. */
+/** The target, if it is what is asked for already; how much it takes is set without beginning it anew. */
 async function fulfilled(
   relay: Relay,
   target: Target | undefined,
-  wish: { url: string; secret: string | undefined },
+  { url, secret, maxConcurrency, ratePerSecond }: Wish,
 ): Promise<Target | undefined> {
-  if (target?.url !== wish.url || target.status !== 'active') return undefined
-  if (wish.secret === undefined) return target
-  const [secret] = await openSecrets(relay, target)
-  return secret === wish.secret ? target : undefined
+  if (target?.url !== url || target.status !== 'active') return undefined
+  if (secret !== undefined && (await openSecret(relay, target)) !== secret) return undefined
+  if (target.maxConcurrency === maxConcurrency && target.ratePerSecond === ratePerSecond) return target
+  return limitTarget(relay.table, target, { maxConcurrency, ratePerSecond })
 }
 
 /** The normal form of an address that may be called; the refusal says no more than that it may not. */

@@ -15,9 +15,6 @@ import { type Page, readPage } from './cursor.ts'
 import { Id, idPattern, onlyQuery, parse, readWhole, TaskId } from './input.ts'
 import { asksToExpose, shownTask } from './seeing.ts'
 
-/** A task that is asked for without its agent is looked for at all of them, if they are so few. */
-const agentsSearched = 20
-
 export function tasks(relay: Relay): Hono<Env> {
   const { table } = relay
   return new Hono<Env>()
@@ -94,7 +91,9 @@ async function wakesOfTask(relay: Relay, tenant: string, c: Context, { limit, af
   return listWakes(relay.table, watch.key, limit, after)
 }
 
+/** A task that is asked for without its agent is looked for at all of them, if they are few. */
 async function agentsOf(relay: Relay, tenant: string): Promise<string[]> {
+  const { agentsSearched } = limits
   const { pointers } = await list(relay.table, tenant, { kind: 'agents' }, agentsSearched + 1)
   if (pointers.length > agentsSearched)
     throw invalidField('?agent', `Say which agent; without it at most ${agentsSearched} are searched`)

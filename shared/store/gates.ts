@@ -129,6 +129,25 @@ export const forgetFailures = (table: Table, name: TargetName, generation: numbe
     '#generation = :generation AND attribute_not_exists(#pausedUntil)',
   )
 
+/** Cuts a pause short: whoever comes next is its probe. A probe under way has no say any more. */
+export async function cutPause(
+  table: Table,
+  name: TargetName,
+  generation: number,
+  at: { now: number; due: number },
+): Promise<Gate | undefined> {
+  const cut = await tried(
+    update<Stored>(
+      table,
+      targetGateKey(name.tenant, name.target),
+      `SET #pausedUntil = :now, ${setsTimer}`,
+      { now: at.now, generation, ...timerOf(table, name, at.due) },
+      '#generation = :generation AND #pausedUntil > :now',
+    ),
+  )
+  return cut.gate
+}
+
 /** Ends a pause after the probe that succeeded; those who wait are looked after by the timer, if not before. */
 export async function endPause(
   table: Table,

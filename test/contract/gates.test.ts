@@ -19,7 +19,14 @@ afterAll(() => ground.stop())
 
 beforeEach(() => {
   target = {
-    ...{ tenant: 't', target: `target-${++made}`, url: 'https://x.example', secrets: [], generation: 1 },
+    ...{
+      tenant: 't',
+      target: `target-${++made}`,
+      url: 'https://x.example',
+      secret: '',
+      secretGeneration: 1,
+      generation: 1,
+    },
     ...{ status: 'active', createdAt: now },
   }
 })

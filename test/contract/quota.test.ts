@@ -1,9 +1,12 @@
 // A tenant's counts in a real table: nobody gets past a limit, however many try at once, and a new day begins at none.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Counted, tenantLimits } from '../../shared/limits.ts'
-import { quotaKey } from '../../shared/store/keys.ts'
+import type { Target } from '../../shared/model.ts'
+import { removeAgent } from '../../shared/store/agents.ts'
+import { agentKey, quotaKey } from '../../shared/store/keys.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { get, put } from '../../shared/store/table.ts'
+import { putTarget, removeTarget } from '../../shared/store/targets.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 const noon = Date.UTC(2026, 5, 15, 12)
@@ -40,6 +43,19 @@ test('subscriptions are counted by day', async () => {
   const today = quotaKey(tenant, 'subscriptions', Math.floor(noon / day))
   await put(ground.table, { ...today, count: tenantLimits.subscriptions })
   expect([await take('subscriptions'), await take('subscriptions', noon + day)]).toEqual([false, true])
+})
+
+test('of two who delete the same target or agent one is told that it did, and counts it', async () => {
+  const target: Target = {
+    ...{ tenant, target: 'x', url: 'https://x.example/', secret: '', secretGeneration: 1, generation: 1 },
+    ...{ status: 'active', createdAt: noon },
+  }
+  const agent = 'x'
+  await putTarget(ground.table, target, undefined)
+  await put(ground.table, agentKey(tenant, agent))
+  const both = (deleting: () => Promise<boolean>) => Promise.all([deleting(), deleting()])
+  expect((await both(() => removeTarget(ground.table, tenant, 'x'))).toSorted()).toEqual([false, true])
+  expect((await both(() => removeAgent(ground.table, tenant, agent))).toSorted()).toEqual([false, true])
 })
 
 test('nothing counts below none', async () => {

@@ -22,6 +22,7 @@ export type Told = {
     target: string
     budget?: string
     pushedAt?: string
+    about?: Record<string, string>
   }
 }
 
@@ -35,6 +36,8 @@ export type Client = {
   answer: (next: Answer) => void
   /** Everything it was told, in order. @throws if one of the signatures is wrong */
   told: () => Told[]
+  /** The last it was told, if that much is signed right. @throws if not */
+  last: () => Told | undefined
   /** The states it was told, in order. */
   states: () => string[]
 }
@@ -71,6 +74,7 @@ export async function startClients(now: () => number, onArrival: () => void): Pr
         secret: '',
         answer: next => answers.set(path, next),
         told,
+        last: () => (arrivals.get(path) ?? []).slice(-1).map(arrived => judge(client.secret, arrived))[0],
         states: () => told().map(({ data }) => data.state),
       }
       return client

@@ -76,6 +76,20 @@ describe('a body', () => {
       'invalid',
       `/${'n'.repeat(100)}`,
     ],
+    [
+      'with limits of none',
+      { url, maxConcurrency: 0, ratePerSecond: 0 },
+      'invalid',
+      '/maxConcurrency',
+      '/ratePerSecond',
+    ],
+    [
+      'with limits beyond all',
+      { url, maxConcurrency: 101, ratePerSecond: 0.5 },
+      'invalid',
+      '/maxConcurrency',
+      '/ratePerSecond',
+    ],
     ['with a name that comes twice, wrong at last', `{"url":"${url}","url":1}`, 'invalid', '/url'],
   ]
   test.each(bad)('%s is refused', (_name, body, ...expected) => refused('PUT', target, { body }, expected))
@@ -243,6 +257,7 @@ describe('a query', () => {
     [`/v1/wakes?task=${'%F0%9F%98%80'.repeat(65)}`, '?task'],
     ['/v1/wakes?task=t&agent=a/b', '?agent'],
     ['/v1/tasks/demo/t?principal=a&principal=b', '?principal'],
+    ['/v1/targets/phone?gate=1', '?gate'],
   ]
   test.each(bad)('%s is refused by name', (path, ...pointers) =>
     refused('GET', path, {}, ['invalid', ...pointers]),

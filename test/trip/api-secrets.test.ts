@@ -64,6 +64,7 @@ const webhook = () => `${parrot.origin}/services/path-secret-9f2c7a41`
 /** Routes that hand secrets out, to whoever just made what they belong to. */
 const handsOut = ({ method, path }: Exchange): boolean =>
   (method === 'POST' && ['/v1/keys', '/v1/subscriptions'].includes(path)) ||
+  (method === 'POST' && /^\/v1\/targets\/[^/]+\/rotate$/.test(path)) ||
   (method === 'PUT' && /^\/v1\/(?:targets|subscriptions)\/[^/]+$/.test(path))
 
 test('agents that repeat what they were told, in any kind of credentials', async () => {

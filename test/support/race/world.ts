@@ -92,7 +92,13 @@ export async function createStage(code: Code): Promise<Stage> {
   relay.queues.client.middlewareStack.add(answering, first)
   const targets = await Promise.all(
     names.map(name =>
-      code.targets.makeTarget(relay, { tenant, target: targetOf(name) }, { url: targetUrl }, undefined),
+      code.targets.makeTarget(
+        relay,
+        { tenant, target: targetOf(name) },
+        { url: targetUrl, secret: undefined },
+        undefined,
+        undefined,
+      ),
     ),
   )
   const enter = (next: World) => {

@@ -1,0 +1,132 @@
+// What a tenant does with its targets: limits, a test, new secrets, deleting one.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Client } from '../support/clients.ts'
+import { type Scene, startTrip, type Trip } from '../support/trip.ts'
+
+type Seen = {
+  target: string
+  secret: string
+  status: string
+  generation: number
+  secretGeneration: number
+  nextProbeAt?: number
+}
+
+let trip: Trip
+let scene: Scene
+
+beforeAll(async () => {
+  trip = await startTrip()
+  scene = await trip.scene()
+})
+
+afterAll(() => trip.stop())
+
+const put = (target: string, { url }: Client, more: Record<string, unknown> = {}): Promise<Seen> =>
+  trip.call<Seen>('PUT', `/v1/targets/${target}`, { url, ...more })
+
+async function makeTarget(target: string, more?: Record<string, unknown>): Promise<Client> {
+  const client = trip.clients.make()
+  client.secret = (await put(target, client, more)).secret
+  return client
+}
+
+const see = (target: string): Promise<Seen> => trip.call<Seen>('GET', `/v1/targets/${target}`)
+
+/** A task that a target is told the end of. */
+async function tell(...targets: string[]): Promise<void> {
+  const { taskId } = await trip.begin(scene, { targets })
+  await scene.agent.setState(taskId, 'completed')
+  await trip.settle()
+}
+
+test('how much a target takes can be changed without forgetting what is known of it', async () => {
+  const slow = await makeTarget('slow')
+  slow.answer({ status: 429, headers: { 'retry-after': '600' } })
+  await tell('slow')
+  expect(await see('slow')).toMatchObject({ maxConcurrency: 10, status: 'paused', generation: 1 })
+  const limits = { maxConcurrency: 2, ratePerSecond: 5 }
+  expect(await put('slow', slow, limits)).toMatchObject({ ...limits, status: 'paused', generation: 1 })
+  const back = await put('slow', slow)
+  expect(back).toMatchObject({ maxConcurrency: 10, status: 'paused', secret: slow.secret })
+  expect(back).not.toHaveProperty('ratePerSecond')
+})
+
+test('a test goes the way of every wake, says what came of it, and counts for nothing', async () => {
+  const client = await makeTarget('tried')
+  client.answer({ status: 503 })
+  await tell('tried')
+  client.answer({})
+  const before = await see('tried')
+  expect(before).toMatchObject({ failures: 1 })
+  const good = await trip.call<{ wakeId: string }>('POST', '/v1/targets/tried/test')
+  expect(good).toMatchObject({ target: 'tried', verdict: 'delivered', status: 200 })
+  expect(client.last()).toMatchObject({
+    ...{ id: good.wakeId, type: 'rouse.test', data: { target: 'tried', about: { target: 'tried' } } },
+  })
+  client.answer({ status: 500, body: 'no such route' })
+  expect(await trip.call('POST', '/v1/targets/tried/test')).toMatchObject({
+    ...{ verdict: 'retry', status: 500, answer: 'no such route', reason: 'The target answered 500.' },
+  })
+  expect(await see('tried')).toEqual(before)
+})
+
+test('case 167: through an overlap the secret before signs along, also when it is rotated again, and none is left when it is revoked', async () => {
+  const client = await makeTarget('keyed')
+  const secrets = [client.secret]
+  const rotate = async (more: Record<string, unknown>): Promise<Seen> => {
+    const rotated = await trip.call<Seen>('POST', '/v1/targets/keyed/rotate', more)
+    if (rotated.secret !== secrets[0]) secrets.unshift(rotated.secret)
+    return rotated
+  }
+  /** Which secrets, the newest first, find the next wake right. */
+  const signing = async (): Promise<boolean[]> => {
+    await trip.call('POST', '/v1/targets/keyed/test')
+    return secrets.map(secret => isRight(client, secret))
+  }
+  const first = await rotate({ secretGeneration: 1, overlapSeconds: 3600 })
+  expect(await rotate({ secretGeneration: 1, overlapSeconds: 3600 })).toEqual(first)
+  expect(await signing()).toEqual([true, true])
+  await rotate({ secretGeneration: 2, overlapSeconds: 7200 })
+  expect(await signing()).toEqual([true, true, true])
+  expect(await trip.refused('POST', '/v1/targets/keyed/rotate', { secretGeneration: 1 })).toMatchObject({
+    ...{ code: 'conflict', detail: 'The present generation of the secret is 3.' },
+  })
+  // A wake that failed before is signed anew by what holds when it comes again.
+  client.secret = secrets[1] ?? ''
+  client.answer({ status: 500 })
+  await tell('keyed')
+  const failed = client.told().at(-1)
+  client.answer({})
+  await trip.pass(6000)
+  expect(client.told().at(-1)).toMatchObject({ id: failed?.id, data: failed?.data })
+  expect(client.told().at(-1)?.signature).not.toBe(failed?.signature)
+  await trip.pass(3_600_000)
+  expect(await signing()).toEqual([true, true, false])
+  await rotate({ secretGeneration: 3, overlapSeconds: 0 })
+  expect(await signing()).toEqual([true, false, false, false])
+  expect(await see('keyed')).toMatchObject({ status: 'active', generation: 1, secretGeneration: 4 })
+})
+
+function isRight(client: Client, secret: string): boolean {
+  const given = client.secret
+  client.secret = secret
+  try {
+    return client.last() !== undefined
+  } catch {
+    return false
+  } finally {
+    client.secret = given
+  }
+}
+
+test('a target that operations are told by cannot be deleted', async () => {
+  await makeTarget('alarm')
+  await trip.call('PUT', '/v1/operations', { targets: ['alarm'] })
+  expect(await trip.refused('DELETE', '/v1/targets/alarm')).toMatchObject({
+    ...{ status: 409, detail: '/v1/operations names this target; change that first.' },
+  })
+  await trip.call('DELETE', '/v1/operations')
+  await trip.call('DELETE', '/v1/targets/alarm')
+  expect(await trip.refused('GET', '/v1/targets/alarm')).toMatchObject({ status: 404 })
+})
