@@ -11,6 +11,7 @@ import { type Relay, within } from '../shared/relay.ts'
 import { resumeTarget } from '../shared/resuming.ts'
 import { sendWake } from '../shared/sending.ts'
 import { targetGroup } from '../shared/store/keys.ts'
+import { noteRetry } from '../shared/store/retries.ts'
 import { getSubscription, isHeard } from '../shared/store/subscriptions.ts'
 import { getTarget } from '../shared/store/targets.ts'
 import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
@@ -41,6 +42,9 @@ export const door = (world: Relay): QueueHandler =>
         return attempt(relay, watch, message, leased.wake)
     }
   })
+
+/** A retry that is further away than this is called back when its target is well before. */
+const notedMs = 60_000
 
 export const handler = onLambda('deliver', door)
 
@@ -102,7 +106,15 @@ async function attempt(
   const standing = standingAfter(relay, wake, outcome, begun)
   // A probe asks for the target, not for the wake: if it fails it uses up no try.
   const probing = 'probe' in entered.by && (outcome.kind === 'retry' || outcome.kind === 'config')
-  return end(probing ? { ...waits, ...(standing.attempt && { attempt: standing.attempt }) } : standing)
+  if (probing) return end({ ...waits, ...(standing.attempt && { attempt: standing.attempt }) })
+  const { next = 0 } = standing
+  const { subject, id } = message
+  // Noted first: a pointer to a wake that does not wait so is found stale, one that is missing would not be missed.
+  if (next - relay.now() > notedMs)
+    await noteRetry(relay.table, target, {
+      ...{ subject, id, at: wake.at, waiters: waits.waiters, next, noted: begun },
+    })
+  return end(standing)
 }
 
 /** Why a wake need not be sent any more: nobody may be told, or a newer revision tells all that it would. */

@@ -6,11 +6,13 @@ import { sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { getGate, removeGate, renewGate, restGate, type TargetName, timeGate } from './store/gates.ts'
 import { targetGroup } from './store/keys.ts'
+import { callBack, type Retry, retriesOf } from './store/retries.ts'
 import { getTarget } from './store/targets.ts'
 import { endWaiting, releaseWaiting, type Waiting, waitingFor } from './store/waiting.ts'
 
 /** Read and ended in one go; more wait for the next. */
 const mostRead = 20_000
+const mostCalled = 2000
 const longestMs = 15_000
 const abreast = 16
 
@@ -25,10 +27,13 @@ export async function resumeTarget(relay: Relay, name: TargetName): Promise<void
     if (gate.due !== undefined) await timeGate(table, name, gate.due, gate.pausedUntil + backstopMs)
     return
   }
-  const { waiting, all } = await waitingFor(table, name, mostRead)
-  if (waiting.length === 0) return rest(relay, name, target, gate)
+  const listed = await waitingFor(table, name, mostRead)
+  const failed = target?.status === 'active' ? await failedBefore(relay, name, gate) : none
+  if (listed.waiting.length + failed.retries.length === 0) return rest(relay, name, target, gate)
   // Set before the work: whoever is released may pause the target again meanwhile.
   await timeGate(table, name, gate.due, now + backstopMs)
+  const waiting = [...listed.waiting, ...(await calledBack(relay, name, failed.retries))]
+  const all = listed.all && failed.all
   if (target?.status !== 'active') {
     const done = await endAll(relay, name, waiting, target === undefined ? 'dropped' : 'failed')
     if (!(all && done)) await lookAfter(relay, name)
@@ -36,6 +41,22 @@ export async function resumeTarget(relay: Relay, name: TargetName): Promise<void
   }
   if (gate.pausedUntil !== undefined) return release(relay, name, waiting.slice(0, 1))
   await drain(relay, name, waiting, all)
+}
+
+const none: Awaited<ReturnType<typeof retriesOf>> = { retries: [], all: true }
+
+/** Wakes that failed before the pause and come again by their own schedule, hours later it may be. */
+const failedBefore = (relay: Relay, name: TargetName, { pausedUntil, resumedAt }: Gate) =>
+  retriesOf(relay.table, name, pausedUntil ?? resumedAt ?? 0, mostCalled)
+
+/** They wait for the target from now on like the others, so that each client hears once. */
+async function calledBack(relay: Relay, name: TargetName, retries: Retry[]): Promise<Waiting[]> {
+  const called: Waiting[] = []
+  await eachOf(relay, retries, async retry => {
+    const waits = await callBack(relay.table, name, retry, relay.now())
+    if (waits !== undefined) called.push(waits)
+  })
+  return called
 }
 
 /** The gate, begun anew if the target was put anew since. */
@@ -89,11 +110,7 @@ const endAll = (
   })
 
 /** Some at a time; false when time ran out. */
-async function eachOf(
-  relay: Relay,
-  waiting: Waiting[],
-  act: (one: Waiting) => Promise<void>,
-): Promise<boolean> {
+async function eachOf<T>(relay: Relay, waiting: T[], act: (one: T) => Promise<void>): Promise<boolean> {
   const until = relay.now() + longestMs
   for (let first = 0; first < waiting.length; first += abreast) {
     if (relay.now() > until) return false

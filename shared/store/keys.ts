@@ -64,6 +64,12 @@ export const targetGateKey = (tenant: string, target: string): Key => ({
   ...targetKey(tenant, target),
   sk: 'gate',
 })
+/** In front of the wakes that failed at a target and come again at a time of their own. */
+export const retryPrefix = 'R#'
+export const retryKey = (tenant: string, target: string, subject: string, id: string): Key => ({
+  ...targetKey(tenant, target),
+  sk: `${retryPrefix}${subject}#${id}`,
+})
 export const inboxKey = (tenant: string, client: string): Key => ({ pk: `I#${tenant}#${client}`, sk: self })
 /** In front of every entry's number. */
 export const entryPrefix = 'e#'

@@ -83,6 +83,31 @@ test('a target that fails ten times in a row is paused, probed by one wake at a 
   expect(await trip.local.messages('deliver')).toEqual([])
 })
 
+test('a wake that failed before the pause goes out with the others, and does not wait for its own next try', async () => {
+  const lazy = await makeTarget('lazy')
+  const early = await beginTasks(1, 'eve', ['lazy'])
+  const others = await beginTasks(8, 'fay', ['lazy'])
+  await trip.settle()
+  lazy.answer({ status: 500 })
+  await complete(early)
+  await trip.pass(6000)
+  await trip.pass(331_000)
+  expect(lazy.told()).toHaveLength(3)
+  // Its next try is half an hour away; what follows pauses the target, and it is back within two minutes.
+  await complete(others)
+  await trip.pass(12_000, 6)
+  expect(await trip.call('GET', '/v1/targets/lazy')).toMatchObject({ status: 'paused' })
+  const failed = lazy.told().length
+  lazy.answer({})
+  await trip.pass(120_000, 12)
+  const told = lazy.told().slice(failed)
+  expect(told.filter(({ data }) => early.includes(data.taskId))).toHaveLength(1)
+  expect(told.length).toBeLessThanOrEqual(3)
+  expect(await wakesOf(early)).toMatchObject([{ status: 'delivered', tries: 4 }])
+  await trip.pass(3_600_000, 4)
+  expect(lazy.told()).toHaveLength(failed + told.length)
+})
+
 test('a target’s Retry-After holds for all its wakes', async () => {
   const busy = await makeTarget('busy')
   const [one = '', ...others] = await beginTasks(3, 'cid', ['busy'])
