@@ -7,10 +7,16 @@ let trip: Trip
 let scene: Scene
 /** Queue messages that the ground may not delete, so that the queue brings them again. */
 let keeps = false
+/** Whether deliver finds its table throttled. */
+let throttled = false
 
 beforeAll(async () => {
   trip = await startTrip({
-    faults: ({ operation }) => (keeps && operation === 'DeleteMessageBatch' ? 'throttle' : undefined),
+    faults: ({ who, operation }) =>
+      (keeps && operation === 'DeleteMessageBatch') ||
+      (throttled && who === 'deliver' && operation === 'GetItem')
+        ? 'throttle'
+        : undefined,
   })
   scene = await trip.scene()
 })
@@ -145,7 +151,7 @@ test('a newer revision supersedes an older one that still waits to be retried', 
   expect(wakes).toContainEqual(expect.objectContaining({ state: 'completed', status: 'delivered' }))
 })
 
-test('queue messages that are brought again cost no wake and no inbox entry', async () => {
+test('case 91: queue messages that are brought again cost no wake and no inbox entry', async () => {
   const { client, taskId } = await trip.begin(scene)
   keeps = true
   await scene.agent.setState(taskId, 'completed')
@@ -159,6 +165,21 @@ test('queue messages that are brought again cost no wake and no inbox entry', as
   expect([...(await trip.local.messages('look')), ...(await trip.local.messages('deliver'))]).toEqual([])
   expect(client.states()).toEqual(['completed'])
   expect((await trip.inbox(client.name)).entries).toHaveLength(1)
+})
+
+test('case 93: a message that comes hours late finds the world as it is: it wakes whoever was not told, and nobody who left', async () => {
+  const [gone, there] = [await trip.begin(scene), await trip.begin(scene)]
+  throttled = true
+  for (const { taskId } of [gone, there]) await scene.agent.setState(taskId, 'completed')
+  await trip.settle()
+  expect(await trip.local.messages('deliver')).toHaveLength(2)
+  await trip.call('DELETE', `/v1/subscriptions/${gone.made.id}`)
+  trip.local.advance(6 * 3_600_000)
+  throttled = false
+  await trip.settle()
+  expect(there.client.states()).toEqual(['completed'])
+  expect(gone.client.told()).toEqual([])
+  expect(await trip.local.messages('deliver')).toEqual([])
 })
 
 test('a wake that no attempt delivers in three days has failed, and stands in the list of failures', async () => {

@@ -41,7 +41,7 @@ test('of several messages about one subject the first is done before the others 
   expect(begun).toEqual([first, other, free, second])
 })
 
-test('a first message that fails fails alone, though others of its subject waited for it', async () => {
+test('case 92: a message that fails or cannot be read is named alone, though others of its subject waited for it', async () => {
   const handler = eachRecord(
     { log },
     async body => {
