@@ -1,63 +1,39 @@
 // What a tenant does with its targets: limits, a test, new secrets, deleting one.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aimsOf, type SeenTarget } from '../support/aims.ts'
 import type { Client } from '../support/clients.ts'
 import { type Scene, startTrip, type Trip } from '../support/trip.ts'
 
-type Seen = {
-  target: string
-  secret: string
-  status: string
-  generation: number
-  secretGeneration: number
-  nextProbeAt?: number
-}
-
 let trip: Trip
 let scene: Scene
+let aims: ReturnType<typeof aimsOf>
 
 beforeAll(async () => {
   trip = await startTrip()
   scene = await trip.scene()
+  aims = aimsOf(trip, scene)
 })
 
 afterAll(() => trip.stop())
 
-const put = (target: string, { url }: Client, more: Record<string, unknown> = {}): Promise<Seen> =>
-  trip.call<Seen>('PUT', `/v1/targets/${target}`, { url, ...more })
-
-async function makeTarget(target: string, more?: Record<string, unknown>): Promise<Client> {
-  const client = trip.clients.make()
-  client.secret = (await put(target, client, more)).secret
-  return client
-}
-
-const see = (target: string): Promise<Seen> => trip.call<Seen>('GET', `/v1/targets/${target}`)
-
-/** A task that a target is told the end of. */
-async function tell(...targets: string[]): Promise<void> {
-  const { taskId } = await trip.begin(scene, { targets })
-  await scene.agent.setState(taskId, 'completed')
-  await trip.settle()
-}
-
 test('how much a target takes can be changed without forgetting what is known of it', async () => {
-  const slow = await makeTarget('slow')
+  const slow = await aims.makeTarget('slow')
   slow.answer({ status: 429, headers: { 'retry-after': '600' } })
-  await tell('slow')
-  expect(await see('slow')).toMatchObject({ maxConcurrency: 10, status: 'paused', generation: 1 })
+  await aims.tell('slow')
+  expect(await aims.see('slow')).toMatchObject({ maxConcurrency: 10, status: 'paused', generation: 1 })
   const limits = { maxConcurrency: 2, ratePerSecond: 5 }
-  expect(await put('slow', slow, limits)).toMatchObject({ ...limits, status: 'paused', generation: 1 })
-  const back = await put('slow', slow)
+  expect(await aims.put('slow', slow, limits)).toMatchObject({ ...limits, status: 'paused', generation: 1 })
+  const back = await aims.put('slow', slow)
   expect(back).toMatchObject({ maxConcurrency: 10, status: 'paused', secret: slow.secret })
   expect(back).not.toHaveProperty('ratePerSecond')
 })
 
 test('a test goes the way of every wake, says what came of it, and counts for nothing', async () => {
-  const client = await makeTarget('tried')
+  const client = await aims.makeTarget('tried')
   client.answer({ status: 503 })
-  await tell('tried')
+  await aims.tell('tried')
   client.answer({})
-  const before = await see('tried')
+  const before = await aims.see('tried')
   expect(before).toMatchObject({ failures: 1 })
   const good = await trip.call<{ wakeId: string }>('POST', '/v1/targets/tried/test')
   expect(good).toMatchObject({ target: 'tried', verdict: 'delivered', status: 200 })
@@ -68,14 +44,14 @@ test('a test goes the way of every wake, says what came of it, and counts for no
   expect(await trip.call('POST', '/v1/targets/tried/test')).toMatchObject({
     ...{ verdict: 'retry', status: 500, answer: 'no such route', reason: 'The target answered 500.' },
   })
-  expect(await see('tried')).toEqual(before)
+  expect(await aims.see('tried')).toEqual(before)
 })
 
 test('case 167: through an overlap the secret before signs along, also when it is rotated again, and none is left when it is revoked', async () => {
-  const client = await makeTarget('keyed')
+  const client = await aims.makeTarget('keyed')
   const secrets = [client.secret]
-  const rotate = async (more: Record<string, unknown>): Promise<Seen> => {
-    const rotated = await trip.call<Seen>('POST', '/v1/targets/keyed/rotate', more)
+  const rotate = async (more: Record<string, unknown>): Promise<SeenTarget> => {
+    const rotated = await trip.call<SeenTarget>('POST', '/v1/targets/keyed/rotate', more)
     if (rotated.secret !== secrets[0]) secrets.unshift(rotated.secret)
     return rotated
   }
@@ -95,7 +71,7 @@ test('case 167: through an overlap the secret before signs along, also when it i
   // A wake that failed before is signed anew by what holds when it comes again.
   client.secret = secrets[1] ?? ''
   client.answer({ status: 500 })
-  await tell('keyed')
+  await aims.tell('keyed')
   const failed = client.told().at(-1)
   client.answer({})
   await trip.pass(6000)
@@ -105,7 +81,7 @@ test('case 167: through an overlap the secret before signs along, also when it i
   expect(await signing()).toEqual([true, true, false])
   await rotate({ secretGeneration: 3, overlapSeconds: 0 })
   expect(await signing()).toEqual([true, false, false, false])
-  expect(await see('keyed')).toMatchObject({ status: 'active', generation: 1, secretGeneration: 4 })
+  expect(await aims.see('keyed')).toMatchObject({ status: 'active', generation: 1, secretGeneration: 4 })
 })
 
 function isRight(client: Client, secret: string): boolean {
@@ -121,7 +97,7 @@ function isRight(client: Client, secret: string): boolean {
 }
 
 test('a target that operations are told by cannot be deleted', async () => {
-  await makeTarget('alarm')
+  await aims.makeTarget('alarm')
   await trip.call('PUT', '/v1/operations', { targets: ['alarm'] })
   expect(await trip.refused('DELETE', '/v1/targets/alarm')).toMatchObject({
     ...{ status: 409, detail: '/v1/operations names this target; change that first.' },
