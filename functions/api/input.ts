@@ -20,6 +20,16 @@ export const TaskId = Text.min(1).refine(
   `Expected at most ${limits.taskIdBytes} bytes`,
 )
 
+const day = 24 * 60 * 60
+
+/** For how long what was rotated is good for beside the new, in seconds. */
+export const Overlap = z
+  .number()
+  .int()
+  .min(0)
+  .max(30 * day)
+  .default(day)
+
 /**
  * Reads a JSON body by a schema. Unknown fields are refused by name, so make schemas with `z.strictObject`; so are
  * parameters in the query, of which a route with a body has none but those named.

@@ -13,21 +13,14 @@ import { subjectOf } from '../../shared/store/keys.ts'
 import { enableTarget, rotateTarget } from '../../shared/store/targets.ts'
 import { nextGeneration, nextSecrets, openSecret } from '../../shared/targets.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { onlyQuery, pathId, readBody } from './input.ts'
+import { Overlap, onlyQuery, pathId, readBody } from './input.ts'
 import { Secret, seenTarget, targetFor } from './targets.ts'
-
-const day = 24 * 60 * 60
 
 /** The secret to be replaced is named, so that a request that is sent twice does not replace its own. */
 const RotateRequest = z.strictObject({
   secretGeneration: z.number().int().min(1),
   secret: Secret.optional(),
-  overlapSeconds: z
-    .number()
-    .int()
-    .min(0)
-    .max(30 * day)
-    .default(day),
+  overlapSeconds: Overlap,
 })
 
 type RotateRequest = z.infer<typeof RotateRequest>

@@ -6,19 +6,13 @@ import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
 import { rotateSubscription } from '../../shared/store/subscriptions.ts'
 import { handedOut, lookSoon, register } from '../../shared/subscribing.ts'
+import { Overlap } from './input.ts'
 import { shown } from './subscribing.ts'
-
-const day = 24 * 60 * 60
 
 /** The generation to be replaced is named, so that a request that is sent twice does not replace its own. */
 export const RotateRequest = z.strictObject({
   generation: z.number().int().min(1),
-  overlapSeconds: z
-    .number()
-    .int()
-    .min(0)
-    .max(30 * day)
-    .default(day),
+  overlapSeconds: Overlap,
 })
 
 type RotateRequest = z.infer<typeof RotateRequest>
