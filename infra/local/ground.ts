@@ -7,6 +7,8 @@ export type Ground = Admin & {
   hookOrigin: string
   apiOrigin: string
   secrets: Secrets
+  /** The settings of all doors; the access key id, which is the door's name, comes on top. */
+  env: Readonly<Record<string, string>>
   /** Keeps the secrets in the data folder. */
   save: (secrets: Secrets) => void
   now: () => number
@@ -50,7 +52,7 @@ function toGround(base: Base, running: Running): Ground {
     ...createAdmin(dynamo, sqs, env.TABLE_NAME ?? ''),
     hookOrigin: env.HOOK_ORIGIN ?? '',
     apiOrigin: env.PUBLIC_ORIGIN ?? '',
-    secrets,
+    ...{ secrets, env },
     save: base.folder.save,
     now: clock.now,
     advance: milliseconds => {

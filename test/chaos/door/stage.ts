@@ -6,10 +6,8 @@ import { door as receive } from '../../../functions/receive.ts'
 import { door as tick } from '../../../functions/tick.ts'
 import type { Clock } from '../../../infra/local/clock.ts'
 import { type Ground, startGround } from '../../../infra/local/ground.ts'
-import { loopback, settingsFor } from '../../../infra/local/settings.ts'
 import type { HandedOut } from '../../../shared/a2a/configs.ts'
 import { taskStates } from '../../../shared/a2a/task.ts'
-import type { Config } from '../../../shared/config.ts'
 import { sha256Hex } from '../../../shared/hash.ts'
 import type { Sent } from '../../support/dialects.ts'
 import { ear } from '../../support/ear.ts'
@@ -23,7 +21,7 @@ export type Stage = {
   now: () => number
   outside: Outside
   /** Settings of an instance of receive. */
-  env: Record<string, string>
+  env: Ground['env']
   api: Routes
   /** Moves the time and does all that is due then. */
   pass: (milliseconds: number) => Promise<void>
@@ -40,21 +38,13 @@ const begin = Date.UTC(2026, 0, 1)
 
 export async function startStage({ faults, onCall, keysOf }: Fate): Promise<Stage> {
   const clock = stillClock()
-  let config: Config | undefined
-  const doors = { api, look, deliver, tick }
   const ground = await startGround(
-    {
-      ...doors,
-      receive: relay => {
-        config = relay.config
-        return receive(relay)
-      },
-    },
+    { receive, api, look, deliver, tick },
     { clock, tick: 'manual', env: { DUE_SHARDS: '2' }, faults, onCall, write: ear.line },
   )
   const outside = await startOutside(keysOf)
   return {
-    ...{ outside, now: clock.now, env: envOf(ground, config), dead: ground.dead },
+    ...{ outside, now: clock.now, env: ground.env, dead: ground.dead },
     api: await makeTenant(ground),
     advance: ground.advance,
     pass: async milliseconds => {
@@ -107,14 +97,6 @@ function stillClock(): Clock {
     },
     offset,
   }
-}
-
-function envOf({ secrets, hookOrigin, apiOrigin }: Ground, config: Config | undefined) {
-  if (config === undefined) throw new Error('The ground made no receive door')
-  const { dynamodbEndpoint = '', sqsEndpoint = '', lookQueueUrl, deliverQueueUrl } = config
-  const queueUrl = (queue: string): string => (queue === 'look' ? lookQueueUrl : deliverQueueUrl)
-  const places = { hookOrigin, apiOrigin, dynamodb: dynamodbEndpoint, sqs: sqsEndpoint, queueUrl }
-  return { ...settingsFor(places, secrets, loopback), DUE_SHARDS: '2' }
 }
 
 const byToken = { token: true }

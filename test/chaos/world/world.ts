@@ -4,10 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda'
 import { createClock } from '../../../infra/local/clock.ts'
 import { type Ground, startGround } from '../../../infra/local/ground.ts'
-import { loopback, settingsFor } from '../../../infra/local/settings.ts'
 import type { Call, Fault } from '../../../infra/local/wire.ts'
 import type { DoorName, QueueName } from '../../../infra/topology.ts'
-import type { Config } from '../../../shared/config.ts'
 import { type Routes, routesOf } from '../../support/routes.ts'
 import { type Agents, startAgents } from './agents.ts'
 import { type Hosts, startHosts } from './hosts.ts'
@@ -73,17 +71,13 @@ export async function startWorld({
     return parts.hosts
   }
   const sky = createSky(random.stream('sky'), { victims: hosts, step, meddle })
-  let config: Config | undefined
   const invoke =
     (door: DoorName) =>
     (event: unknown): Promise<never> =>
       hosts().call(door, event) as Promise<never>
   const ground = await startGround(
     {
-      receive: relay => {
-        config = relay.config
-        return invoke('receive')
-      },
+      receive: () => invoke('receive'),
       api: () => invoke('api'),
       look: () => carry('look', sky, hosts),
       deliver: () => carry('deliver', sky, hosts),
@@ -93,7 +87,9 @@ export async function startWorld({
   )
   const clocks = random.stream('clocks')
   const skew = (): number => clocks.int(-skewMs, skewMs)
-  parts.hosts = await startHosts({ count, env: envOf(ground, config, step), program, haste, skew })
+  // A step can only be died at if it is logged.
+  const env = { ...ground.env, LOG_LEVEL: step === undefined ? 'error' : 'debug' }
+  parts.hosts = await startHosts({ count, env, program, haste, skew })
   const agents = await startAgents(clock.now, random.stream('agents'), sky.strike)
   const targets = await startTargets(clock.now, random.stream('targets'), sky.strike)
   let stumbles = 0
@@ -176,19 +172,4 @@ async function makeTenant(ground: Ground, tenant: string): Promise<Routes> {
   await call('PUT', `/v1/tenants/${tenant}`, {})
   const made = await call<{ key: string }>('POST', '/v1/keys', { tenant, scopes: ['admin', 'write', 'read'] })
   return routesOf(ground.apiOrigin, made.key)
-}
-
-/** The settings of the doors, which need to know where table and queues are. */
-function envOf(
-  { secrets, hookOrigin, apiOrigin }: Ground,
-  config: Config | undefined,
-  step: string | undefined,
-) {
-  if (config === undefined) throw new Error('The ground made no receive door')
-  const { dynamodbEndpoint = '', sqsEndpoint = '', lookQueueUrl, deliverQueueUrl } = config
-  const queueUrl = (queue: string): string => (queue === 'look' ? lookQueueUrl : deliverQueueUrl)
-  const places = { hookOrigin, apiOrigin, dynamodb: dynamodbEndpoint, sqs: sqsEndpoint, queueUrl }
-  // A step can only be died at if it is logged.
-  const level = step === undefined ? 'error' : 'debug'
-  return { ...settingsFor(places, secrets, loopback), DUE_SHARDS: '2', LOG_LEVEL: level }
 }
