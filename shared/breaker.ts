@@ -1,13 +1,16 @@
 // Decides whether an agent may be called now: how many at a time, and when one that does not answer is left alone. Pure.
 import { exchangeMs } from './a2a/endpoint.ts'
 import type { Failure } from './a2a/trouble.ts'
+import { limits } from './limits.ts'
 import type { ProtocolVersion } from './model.ts'
 
 const second = 1000
 const minute = 60 * second
 
-/** How long a call keeps its slot, should nobody give it back: the longest exchange, and what stands around it. */
-export const slotMs = exchangeMs + 2 * second
+/** What a call needs of its slot's time: the longest exchange, and what stands around it. */
+export const callMs = exchangeMs + 2 * second
+/** How long a slot is taken for: so long a process may begin calls under it, and one call more. */
+export const slotMs = 20 * second + callMs
 /** How many calls in a row must have failed, and for how long, before the agent is left alone. */
 export const openAfter = { failures: 5, milliseconds: 30 * second } as const
 /** For how long an agent is left alone: at first, and at most after it failed its probes. */
@@ -42,6 +45,12 @@ export type Calls = {
   oldestSeen?: number
 }
 
+export const limitOf = ({
+  maxConcurrentCalls = limits.callsOfAgent,
+}: {
+  maxConcurrentCalls?: number
+}): number => maxConcurrentCalls
+
 /** `half_open`: one call may try it. */
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
@@ -56,10 +65,6 @@ export const freeSlots = (calls: Calls, limit: number, now: number): number[] =>
   slotsOf(limit).filter(slot => (calls[`s${slot}`] ?? 0) < now)
 
 const slotsOf = (limit: number): number[] => Array.from({ length: limit }, (_, slot) => slot)
-
-/** A slot is given back only when they get few: a lonely call then costs one write, and its slot runs out by itself. */
-export const givesBack = (calls: Calls, limit: number, now: number): boolean =>
-  takenSlots(calls, limit, now).length > limit / 2
 
 /** What a call's end says of its agent: it answered, whatever it was; it did not; or it asks to be left alone. */
 export type Sign =

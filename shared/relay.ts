@@ -6,6 +6,7 @@ import { type Config, loadConfig } from './config.ts'
 import { heed, innermost } from './deadline.ts'
 import { createLog, type Log } from './log.ts'
 import { createNet, type Net } from './net.ts'
+import type { Permits } from './permits.ts'
 import type { Queues } from './queue.ts'
 import { signQuickly } from './signer.ts'
 import type { Table } from './store/table.ts'
@@ -20,6 +21,8 @@ export type Relay = {
   table: Table
   queues: Queues
   net: Net
+  /** The slots of agents' calls that this process holds. */
+  permits: Permits
   /** W3C `traceparent` of what is being worked on, once that is known. */
   trace?: string
 }
@@ -74,6 +77,7 @@ export function createRelay(door: string, env: Record<string, string | undefined
       dead: { look: config.lookDeadQueueUrl, deliver: config.deliverDeadQueueUrl },
     },
     net: createNet(config.net),
+    permits: new Map(),
   }
 }
 

@@ -3,6 +3,7 @@ import { listTasks } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import type { Agent, Subscription } from './model.ts'
 import { tellOperations } from './operations.ts'
+import { seenOf } from './permits.ts'
 import { floorMs } from './policy.ts'
 import { sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
@@ -82,7 +83,7 @@ async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promis
     }
     const entered = await enterAgent(relay, agent)
     if (!entered.ok) return { ended: 'part', looks }
-    const listed = await callInVersion(relay, { agent, calls: entered.turn.calls }, [sub], endpoint =>
+    const listed = await callInVersion(relay, { agent, calls: seenOf(relay, agent).calls }, [sub], endpoint =>
       listTasks(relay.net, endpoint, asked, relay.now()),
     )
     await leaveAgent(relay, agent, entered.turn, listed)

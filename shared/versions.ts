@@ -4,6 +4,7 @@ import { codes, type Failure } from './a2a/trouble.ts'
 import type { Calls } from './breaker.ts'
 import { callAs } from './calling.ts'
 import type { Agent, ProtocolVersion, Subscription } from './model.ts'
+import { learnFrom } from './permits.ts'
 import type { Relay } from './relay.ts'
 import { noteSpoken } from './store/calls.ts'
 
@@ -18,7 +19,7 @@ export const versionOf = (
 ) => (spoken !== undefined && spoken.etag === etag && spoken.until > now ? spoken.version : version)
 
 type Answer = { ok: true } | Failure
-type World = Parameters<typeof callAs>[0] & Pick<Relay, 'table' | 'now' | 'log'>
+type World = Parameters<typeof callAs>[0] & Pick<Relay, 'table' | 'now' | 'log' | 'permits'>
 
 /**
  * Calls an agent as {@link callAs} does. One that does not know the version (A2A 1.0 section 3.6) is called once more in
@@ -40,11 +41,8 @@ export async function callInVersion<T extends Answer>(
   // Nothing but the operation's own outcome shows that it was understood.
   if (!second.ok && second.trouble !== 'not_found' && second.trouble !== 'forbidden') return answer
   const { etag } = agent
-  await noteSpoken(
-    relay.table,
-    agent,
-    other === agent.version ? undefined : { version: other, etag, until: now + spokenMs },
-  )
+  const spoken = other === agent.version ? undefined : { version: other, etag, until: now + spokenMs }
+  learnFrom(relay, agent, await noteSpoken(relay.table, agent, spoken))
   relay.log({ step: 'agent.speaks', level: 'info', tenant: agent.tenant, agent: agent.agent, version: other })
   return second
 }

@@ -5,6 +5,7 @@ import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { type Canceled, cancelAt } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
+import { seenOf } from './permits.ts'
 import {
   covered,
   floorMs,
@@ -121,7 +122,7 @@ async function lookOutside(
   const { cancel } = watch
   const answer = await callInVersion(
     relay,
-    { agent, calls: turn.calls },
+    { agent, calls: seenOf(relay, agent).calls },
     audience.live,
     (endpoint): Promise<Canceled> =>
       cancel === undefined

@@ -1,6 +1,13 @@
 // Route of an agent's health: what its pushes came to and why they were refused, how calls of it go, and the state of its published keys.
 import { Hono } from 'hono'
-import { type BreakerState, type Calls, stateOf, takenSlots, waitingMs } from '../../shared/breaker.ts'
+import {
+  type BreakerState,
+  type Calls,
+  limitOf,
+  stateOf,
+  takenSlots,
+  waitingMs,
+} from '../../shared/breaker.ts'
 import { RouseError } from '../../shared/errors.ts'
 import type { Agent } from '../../shared/model.ts'
 import { explain } from '../../shared/reasons.ts'
@@ -9,7 +16,6 @@ import { getAgent } from '../../shared/store/agents.ts'
 import { getCalls } from '../../shared/store/calls.ts'
 import { type Counts, getCounts, type Wrong } from '../../shared/store/health.ts'
 import { keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
-import { limitOf } from '../../shared/turns.ts'
 import { versionOf } from '../../shared/versions.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { onlyQuery, pathId } from './input.ts'

@@ -7,19 +7,22 @@ import { get, type Table, update, type Written } from './table.ts'
 export const getCalls = async (table: Table, { tenant, agent }: AgentName): Promise<Calls> =>
   (await get<Calls>(table, agentCallsKey(tenant, agent), true)) ?? {}
 
-/** Takes one slot while the breaker is closed: of many calls each gets its own, or sees on refusal how things stand. */
-export const takeSlot = (
+/** Takes slots while the breaker is closed, all or none: of many calls each gets its own, or sees on refusal how things stand. */
+export const takeSlots = (
   table: Table,
   { tenant, agent }: AgentName,
-  slot: number,
+  slots: number[],
   at: { now: number; until: number },
 ): Promise<Written<Calls>> =>
   update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    `SET #s${slot} = :until`,
+    `SET ${slots.map(slot => `#s${slot} = :until`).join(', ')}`,
     at,
-    `attribute_not_exists(#openUntil) AND (attribute_not_exists(#s${slot}) OR #s${slot} < :now)`,
+    [
+      'attribute_not_exists(#openUntil)',
+      ...slots.map(slot => `(attribute_not_exists(#s${slot}) OR #s${slot} < :now)`),
+    ].join(' AND '),
   )
 
 /** Takes the one probe of a breaker whose time is over: it stays open for others meanwhile. */
@@ -37,20 +40,26 @@ export const takeProbe = (
     '#openUntil = :seen',
   )
 
-/** Gives a slot back. Only its holder does, and only before its time is over, when nobody else may have taken it. */
-export const giveSlot = (table: Table, { tenant, agent }: AgentName, slot: number): Promise<Written<Calls>> =>
-  update<Calls>(table, agentCallsKey(tenant, agent), `REMOVE #s${slot}`, {}, 'attribute_exists(#pk)')
-
-/** Forgets the failures before an answer; a breaker that opened meanwhile stays open until its probe. */
-export const forgetFailures = (
+/** Gives slots back, unless one of them is another's by now: then they run out by themselves. */
+export const giveSlots = (
   table: Table,
   { tenant, agent }: AgentName,
-  slot: number | undefined,
+  slots: { slot: number; until: number }[],
 ): Promise<Written<Calls>> =>
   update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    `REMOVE #failures, #failedSince, #fault${slot === undefined ? '' : `, #s${slot}`}`,
+    `REMOVE ${slots.map(({ slot }) => `#s${slot}`).join(', ')}`,
+    Object.fromEntries(slots.map(({ slot, until }) => [`t${slot}`, until])),
+    slots.map(({ slot }) => `#s${slot} = :t${slot}`).join(' AND '),
+  )
+
+/** Forgets the failures before an answer; a breaker that opened meanwhile stays open until its probe. */
+export const forgetFailures = (table: Table, { tenant, agent }: AgentName): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    'REMOVE #failures, #failedSince, #fault',
     {},
     'attribute_exists(#pk) AND attribute_not_exists(#openUntil)',
   )
@@ -59,17 +68,13 @@ export const forgetFailures = (
 export const countFailure = (
   table: Table,
   { tenant, agent }: AgentName,
-  failed: { now: number; fault: string; slot: number | undefined },
+  failed: { now: number; fault: string },
 ): Promise<Written<Calls>> =>
   update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    [
-      'SET #failedSince = if_not_exists(#failedSince, :now), #fault = :fault',
-      failed.slot === undefined ? '' : `REMOVE #s${failed.slot}`,
-      'ADD #failures :one',
-    ].join(' '),
-    { now: failed.now, fault: failed.fault, one: 1 },
+    'SET #failedSince = if_not_exists(#failedSince, :now), #fault = :fault ADD #failures :one',
+    { ...failed, one: 1 },
   )
 
 /**

@@ -26,6 +26,7 @@ beforeAll(async () => {
   let drawn = 0
   world = {
     table: ground.table,
+    permits: new Map(),
     now: () => at,
     random: () => Uint8Array.of((drawn++ * 83) % 256),
     queues,

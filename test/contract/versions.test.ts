@@ -36,6 +36,7 @@ async function call(says: (version: ProtocolVersion) => Said) {
   asked = []
   const relay = {
     ...{ table: ground.table, net: loopbackNet, now: () => at, log: () => {} },
+    permits: new Map(),
     ...{ config: { rootKeys: new Map() }, random: (length: number) => new Uint8Array(length) },
   }
   const callee = { agent, calls: await getCalls(ground.table, agent) }

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import {
   type Calls,
   freeSlots,
-  givesBack,
   mostAskedMs,
   openAfter,
   openForMs,
@@ -29,15 +28,6 @@ test('a slot is free again once its call must be over', () => {
 
 test('a slot beyond a limit that was lowered counts no more', () => {
   expect(takenSlots({ s7: now + 1 }, 2, now)).toEqual([])
-})
-
-test.each([
-  [1, 1, true],
-  [10, 5, false],
-  [10, 6, true],
-])('of %i slots with %i taken, giving back is %s', (limit, taken, gives) => {
-  const calls: Calls = Object.fromEntries(Array.from({ length: taken }, (_, i) => [`s${i}`, now + 1]))
-  expect(givesBack(calls, limit, now)).toBe(gives)
 })
 
 test('only many failures in a row over some time leave an agent alone', () => {

@@ -2,6 +2,7 @@
 import type { LambdaFunctionURLEvent, SQSEvent } from 'aws-lambda'
 import type { HttpHandler, QueueHandler, ScheduleHandler } from '../../../functions/lambda.ts'
 import { isTerminal, type TaskState, taskStates } from '../../../shared/a2a/task.ts'
+import type { Relay } from '../../../shared/relay.ts'
 import { type Moment, type Pace, taskId, tellStory } from './story.ts'
 import { createTable } from './table.ts'
 import { createBed, createQueue, type Note, type Odds, spawn } from './timeline.ts'
@@ -76,9 +77,15 @@ export async function run(seed: number, stage: Stage, options: Options): Promise
   const skew = () => Math.round(chance.between(-skewMs, skewMs))
   const { code, relay } = stage
   const { mostReceives = 10 } = options
-  const consume = (handler: QueueHandler) => async (body: string, receives: number) => {
-    const { batchItemFailures } = await handler(recordOf(body, receives))
-    return batchItemFailures.length > 0 ? 'again' : 'done'
+  const consume = (door: (relay: Relay) => QueueHandler) => {
+    // As on Lambda: who is done handles another message with what he remembers; who died takes it along.
+    const idle: Relay[] = []
+    return async (body: string, receives: number) => {
+      const instance = idle.pop() ?? { ...relay, permits: new Map() }
+      const { batchItemFailures } = await door(instance)(recordOf(body, receives))
+      idle.push(instance)
+      return batchItemFailures.length > 0 ? 'again' : 'done'
+    }
   }
   let onWrite: Parameters<typeof createTable>[0] = () => {}
   const world: World = {
@@ -87,12 +94,8 @@ export async function run(seed: number, stage: Stage, options: Options): Promise
     replicaMs: options.replicaMs ?? 1500,
     table: createTable((next, before) => onWrite(next, before)),
     queues: {
-      look: createQueue(bed, { limitMs: limits.look, mostReceives, skew }, consume(code.look.door(relay))),
-      deliver: createQueue(
-        bed,
-        { limitMs: limits.deliver, mostReceives, skew },
-        consume(code.deliver.door(relay)),
-      ),
+      look: createQueue(bed, { limitMs: limits.look, mostReceives, skew }, consume(code.look.door)),
+      deliver: createQueue(bed, { limitMs: limits.deliver, mostReceives, skew }, consume(code.deliver.door)),
     },
     ...{ configs: new Map(), hints: [], shows: new Map(), counts: { looks: 0, ticks: 0 } },
     onHint: (hint, heard) => takeHint(world, hint, heard),
