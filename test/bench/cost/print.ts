@@ -59,3 +59,16 @@ export function print(priced: Priced[]): boolean {
   console.log('')
   return priced.every(({ bill, budget }) => bill.busy <= budget)
 }
+
+/** Prints who called what how often for a hundred notices, and the units of it, the most first. */
+export function printCalls(name: string, load: Load | undefined): void {
+  if (load === undefined) return
+  const rows = Object.values(load.spent).flatMap(({ door, byKind }) =>
+    Object.entries(byKind).map(([kind, { calls, units }]) => ({ what: `${door} ${kind}`, calls, units })),
+  )
+  const hundred = (sum: number): string => ((100 * sum) / load.notices).toFixed(1).padStart(width)
+  console.log(`${`${name}, for 100 notices`.padEnd(50)}${'calls'.padStart(width)}${'units'.padStart(width)}`)
+  for (const { what, calls, units } of rows.sort((a, b) => b.units - a.units || b.calls - a.calls))
+    console.log(what.padEnd(50) + hundred(calls) + hundred(units))
+  console.log('')
+}

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { settings } from '../../../shared/config.ts'
 import { billOf, billOfSilence, standing } from './bill.ts'
 import { type Ground, type Load, open, playDoor, playFlood, playSilence, playTrip, shut } from './loads.ts'
-import { print } from './print.ts'
+import { print, printCalls } from './print.ts'
 
 const plays: Record<string, (ground: Ground) => Promise<Load[]>> = {
   door: async ground => [await playDoor(ground)],
@@ -12,7 +12,7 @@ const plays: Record<string, (ground: Ground) => Promise<Load[]>> = {
   silence: ground => playSilence(ground, 2),
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } })
+const { values } = parseArgs({ options: { only: { type: 'string' }, calls: { type: 'boolean' } } })
 const chosen = values.only?.split(',') ?? Object.keys(plays)
 const ground = await open()
 const loads: Record<string, Load[]> = {}
@@ -31,6 +31,8 @@ const kept = print([
   ...(flood ? [{ name: 'flood', load: flood, bill: billOf(flood), budget: 2.5 }] : []),
   ...(trip ? [{ name: 'trip', load: trip, bill: billOf(trip), budget: 6 }] : []),
 ])
+
+if (values.calls) for (const name of ['door', 'flood', 'trip']) printCalls(name, loads[name]?.[0])
 
 const usd = (value: number): string => `${value.toFixed(2)} USD`
 for (const [day, load] of (loads.silence ?? []).entries()) {
