@@ -1,7 +1,8 @@
 // Says what went wrong in a run, and how late the last state was told. Looks only at what users could see, and at what is left over.
 import { isNews, isTerminal } from '../../../shared/a2a/task.ts'
+import { callsAtOnce } from './crowd.ts'
 import { mostLooks, type Run, type Subscriber } from './run.ts'
-import type { Moment } from './story.ts'
+import { type Moment, taskId } from './story.ts'
 import { clientOf, targetOf, type World } from './world.ts'
 
 export type Verdict = {
@@ -37,6 +38,12 @@ export type Fault =
   | 'late'
   /** Messages beget messages. */
   | 'churn'
+  /** The end of another task of the agent was never told; or long after the agent answered again. */
+  | 'crowd untold'
+  | 'crowd late'
+  /** More calls at the agent than it takes at a time; calls to one that answers nobody, as if it did. */
+  | 'too many at once'
+  | 'hammered'
 
 const minute = 60_000
 
@@ -47,6 +54,10 @@ const lastingMs = 30 * minute
 const latestMs = 20 * minute
 /** What may take its time when nothing goes wrong: a webhook 15 s, the agent 6 s, a message in the queue 6 s. */
 const tardyMs = 30_000
+/** An agent is left alone for six minutes at most, and then each of its tasks waits for its turn. */
+const recoveredMs = 7 * minute
+/** Calls to an agent that answers nobody: it is left alone from the fifth on, and tried again ever more seldom. */
+const mostWhileDown = 20
 /** A state that is over sooner may be passed over. */
 const patientMs = 10_000
 
@@ -61,9 +72,15 @@ export function judge({ world, subscribers, end }: Run): Verdict {
     slowMs = Math.max(slowMs, slownessOf(world, subscriber, entries))
   }
   if (lateMs > latestMs) faults.add('late')
-  for (const fault of leftOver(world, end)) faults.add(fault)
+  for (const fault of [...leftOver(world, end), ...crowdFaults(world)]) faults.add(fault)
   const isPlain = world.road === 'push' && !isRepeated(world, world.story.last)
-  return { faults: [...faults], lateMs, tardy: slowMs > tardyMs || (isPlain && lateMs > tardyMs) }
+  // Among many each waits for its turn.
+  const isAlone = world.crowd.ends.size === 0
+  const isTardy = slowMs > tardyMs || (isPlain && lateMs > tardyMs)
+  return {
+    ...{ faults: [...faults], lateMs },
+    tardy: isAlone ? isTardy : crowdLateMs(world) > recoveredMs,
+  }
 }
 
 /** True for a state that looks like an earlier one of the same task: it may be taken for a replica's answer. */
@@ -85,7 +102,8 @@ const entriesOf = ({ table, shows }: World, { name }: Subscriber): Entry[] =>
 const hintsOf = ({ hints }: World, { name }: Subscriber) =>
   hints.filter(({ target }) => target === targetOf(name))
 
-const watchOf = ({ table }: World) => table.items('K#').find(({ sk }) => sk === '.')
+const watchOf = ({ table }: World) =>
+  table.items('K#').find(item => item.sk === '.' && item.taskId === taskId)
 
 function* faultsOf(world: World, subscriber: Subscriber, entries: Entry[]): Generator<Fault> {
   const { story, shows } = world
@@ -120,7 +138,7 @@ function latenessOf(world: World, subscriber: Subscriber): number {
   const { since, taken } = subscriber
   if (!taken.has(last.n) && since < last.at) return 0
   const told = hintsOf(world, subscriber).filter(({ rev }) => rev === watchOf(world)?.rev)
-  return Math.min(...told.map(({ at }) => at)) - Math.max(last.at, since)
+  return Math.min(...told.map(({ at }) => at)) - Math.max(last.at, since, answersFrom(world, last.at))
 }
 
 function* leftOver(world: World, end: number): Generator<Fault> {
@@ -149,3 +167,33 @@ const slownessOf = (world: World, { at: joined, taken }: Subscriber, entries: En
       return moment.until - moment.at < patientMs ? 0 : at - Math.max(moment.at, joined)
     }),
   )
+
+/** When the agent answers who asks it for what began at a time; deaths may have kept them from it until it was away. */
+const answersFrom = ({ crowd: { down } }: World, time: number): number =>
+  time >= down.from - latestMs && time < down.until ? down.until : time
+
+/** How long the end of a task of the crowd took to be entered, once the agent answered and somebody was promised it. */
+const crowdLateMs = (world: World): number => {
+  const { crowd, table } = world
+  const inbox = table.items(`I#t#${clientOf('crowd')}`)
+  const late = [...crowd.owed].map(([id, since]) => {
+    const end = crowd.ends.get(id) ?? 0
+    const told = inbox.find(entry => entry.taskId === id && entry.state === 'completed')
+    if (told === undefined) return Number.POSITIVE_INFINITY
+    if (!crowd.taken.has(id) && since < end) return 0
+    return Number(told.at) - Math.max(since, answersFrom(world, end))
+  })
+  return Math.max(0, ...late)
+}
+
+function* crowdFaults(world: World): Generator<Fault> {
+  const { ends, down, exchanges } = world.crowd
+  const lateMs = crowdLateMs(world)
+  if (!Number.isFinite(lateMs)) yield 'crowd untold'
+  else if (lateMs > latestMs) yield 'crowd late'
+  const prompt = exchanges.filter(({ late }) => !late)
+  const atOnce = (time: number) => prompt.filter(({ from, until }) => from <= time && time < until).length
+  if (ends.size > 0 && prompt.some(({ from }) => atOnce(from) > callsAtOnce)) yield 'too many at once'
+  const whileDown = exchanges.filter(({ from }) => from >= down.from && from < down.until)
+  if (whileDown.length > mostWhileDown) yield 'hammered'
+}

@@ -124,4 +124,24 @@ export const needs: Record<Rule, Need> = {
     breaks: ['tardy'],
     setting: { odds: { ...mild, slow: 0.9 }, kind: 'late' },
   },
+  cap: {
+    name: 'tasks that end together call their agent all at once',
+    breaks: ['too many at once'],
+    setting: { odds: mild, kind: 'crowd', pace: 'brief' },
+  },
+  leavesAlone: {
+    name: 'an agent that answers nobody is called for each of its tasks',
+    breaks: ['hammered'],
+    setting: { odds: mild, kind: 'crowd', pace: 'brief' },
+  },
+  oneProbe: {
+    name: 'an agent that was left alone is called for all of its tasks at once',
+    breaks: ['hammered'],
+    setting: { odds: mild, kind: 'crowd', pace: 'brief' },
+  },
+  closes: {
+    name: 'an agent that answers again is called for one task after the other, minutes apart',
+    breaks: ['tardy'],
+    setting: { odds: mild, kind: 'crowd', pace: 'brief' },
+  },
 }

@@ -1,5 +1,7 @@
 // What is outside: the agent with its one task, its replicas and its pushes' configs, and the webhooks. Answers what a net was asked, late or never as chance will.
 import { type Net, NetError, type NetReply, type NetRequest } from '../../../shared/net.ts'
+import { isDown, taskOfCrowd } from './crowd.ts'
+import { taskId } from './story.ts'
 import { call, self } from './timeline.ts'
 import type { World } from './world.ts'
 
@@ -27,7 +29,7 @@ async function answer(world: World, request: NetRequest): Promise<NetReply> {
   const asked: Fields = typeof params === 'object' ? { ...params } : {}
   const result = (value: unknown): NetReply => reply(200, { jsonrpc: '2.0', id, result: value })
   if (method === 'GetTask') {
-    const seen = await look(world)
+    const seen = await look(world, asked.id)
     return seen === undefined
       ? reply(200, { jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } })
       : result(seen)
@@ -43,16 +45,20 @@ async function answer(world: World, request: NetRequest): Promise<NetReply> {
 }
 
 /** The task as the agent shows it: a replica shows what was true some time ago. */
-async function look(world: World): Promise<object | undefined> {
-  const { chance, timeline, happens, story } = world
+async function look(world: World, id: unknown): Promise<object | undefined> {
+  const { chance, timeline, happens, story, crowd } = world
   const now = await call(world, () => timeline.now(), chance.between(2, 60))
   world.counts.looks += 1
-  if (happens('outage')) {
-    await call(world, () => {}, chance.pick(chance.between(1, 50), 10_000))
-    throw new NetError('unreachable', 'The agent is away.')
-  }
-  const seen = story.at(now - (happens('replica') ? chance.between(0, world.replicaMs) : 0))
-  await call(world, () => {}, happens('slow') ? chance.between(400, 6000) : chance.between(2, 400))
+  const answered = !isDown(crowd, now) && !happens('outage')
+  const away = chance.pick(chance.between(1, 50), 10_000)
+  const busy = happens('slow') ? chance.between(400, 6000) : chance.between(2, 400)
+  const until = now + (answered ? busy : away)
+  crowd.exchanges.push({ from: now, until, answered, late: self().stalled === true })
+  await call(world, () => {}, until - now)
+  if (!answered) throw new NetError('unreachable', 'The agent is away.')
+  const when = now - (happens('replica') ? chance.between(0, world.replicaMs) : 0)
+  if (id !== taskId) return taskOfCrowd(crowd, id, when)
+  const seen = story.at(when)
   if (seen !== undefined) self().shown = seen.n
   return seen?.raw
 }

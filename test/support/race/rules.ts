@@ -8,6 +8,8 @@ const of =
   (from: string | RegExp, to: string): Break => ({ file, from, to })
 
 const accepting = of('shared/accepting.ts')
+const breaker = of('shared/breaker.ts')
+const calls = of('shared/store/calls.ts')
 const inbox = of('shared/store/inbox.ts')
 const look = of('functions/look.ts')
 const policy = of('shared/policy.ts')
@@ -15,6 +17,7 @@ const publishing = of('shared/publish.ts')
 const saving = of('shared/saving.ts')
 const table = of('shared/store/table.ts')
 const tick = of('functions/tick.ts')
+const turns = of('shared/turns.ts')
 const watches = of('shared/store/watches.ts')
 const watching = of('shared/watching.ts')
 
@@ -102,6 +105,19 @@ export const breaks = {
   ],
   /** A trailing look does not ride along on its own mark: clocks differ. */
   marks: [look('mark !== undefined && mark === watch.again', 'mark === -1')],
+  /** An agent is called so many times at once, whoever asks. */
+  cap: [breaker('}): number => maxConcurrentCalls', '}): number => maxConcurrentCalls + 9')],
+  /** An agent that answers nobody is left alone for a while. */
+  leavesAlone: [breaker('failures >= openAfter.failures &&', 'failures < 0 &&')],
+  /** After that while one call tries it, for all. */
+  oneProbe: [
+    calls(
+      "      'attribute_not_exists(#openUntil)',",
+      "'(attribute_not_exists(#openUntil) OR #openUntil < :now)',",
+    ),
+  ],
+  /** Once a probe was answered all may call again. */
+  closes: [turns('await closeBreaker(relay.table, agent, until)', '{ ok: false, old: calls }')],
 } as const satisfies Record<string, readonly Break[]>
 
 export type Rule = keyof typeof breaks

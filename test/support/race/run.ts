@@ -3,6 +3,7 @@ import type { LambdaFunctionURLEvent, SQSEvent } from 'aws-lambda'
 import type { HttpHandler, QueueHandler, ScheduleHandler } from '../../../functions/lambda.ts'
 import { isTerminal, type TaskState, taskStates } from '../../../shared/a2a/task.ts'
 import type { Relay } from '../../../shared/relay.ts'
+import { gather, nobody, taskOfCrowd } from './crowd.ts'
 import { type Moment, type Pace, taskId, tellStory } from './story.ts'
 import { createTable } from './table.ts'
 import { createBed, createQueue, type Note, type Odds, spawn } from './timeline.ts'
@@ -42,7 +43,10 @@ export type Options = {
 
 /** Who waits for the task. */
 const kinds = ['bound', 'unbound', 'two', 'two unbound', 'late', 'late unbound', 'polled'] as const
-export type Kind = (typeof kinds)[number]
+export type Kind = (typeof kinds)[number] | 'crowd'
+
+/** Share of the runs with a crowd: each takes as long as five others. */
+const crowded = 0.05
 
 /** Whom to wake, from when on. Without a task it is bound by its first push. */
 type Joining = { name: string; bound: boolean; states: TaskState[]; at: number }
@@ -73,7 +77,7 @@ export async function run(seed: number, stage: Stage, options: Options): Promise
   const bed = createBed(seed, options.odds, begin, options.note)
   const { timeline, chance, storm } = bed
   const story = tellStory(chance, begin + chance.between(0, minute), options.pace ?? 'mixed')
-  const kind = options.kind ?? chance.pick(...kinds)
+  const kind = options.kind ?? (chance.of(crowded) ? 'crowd' : chance.pick(...kinds))
   const skew = () => Math.round(chance.between(-skewMs, skewMs))
   const { code, relay } = stage
   const { mostReceives = 10 } = options
@@ -91,6 +95,7 @@ export async function run(seed: number, stage: Stage, options: Options): Promise
   const world: World = {
     ...bed,
     ...{ code, relay, story, road: kind === 'polled' ? 'poll' : 'push' },
+    crowd: kind === 'crowd' ? gather(chance, story.last.at) : nobody(),
     replicaMs: options.replicaMs ?? 1500,
     table: createTable((next, before) => onWrite(next, before)),
     queues: {
@@ -101,16 +106,18 @@ export async function run(seed: number, stage: Stage, options: Options): Promise
     onHint: (hint, heard) => takeHint(world, hint, heard),
   }
   const onTimer = tickWhen(world, code.tick.door(relay), skew)
-  onWrite = ({ pk, sk, slot, due, rev, state }, before) => {
+  onWrite = ({ pk, sk, slot, due, rev, state, taskId: of }, before) => {
     if (due?.N !== undefined && slot?.S?.startsWith('d#')) onTimer(Number(due.N))
     const shown = world.actor?.shown
-    if (pk?.S?.startsWith('K#') && sk?.S === '.' && rev?.N !== before?.rev?.N && shown !== undefined)
+    const isMain = pk?.S?.startsWith('K#') && sk?.S === '.' && of?.S === taskId
+    if (isMain && rev?.N !== before?.rev?.N && shown !== undefined)
       world.shows.set(`${rev?.N} ${state?.S}`, shown)
   }
   stage.enter(world)
   const receive = code.receive.door(relay)
   const act: Act = (limitMs, work, end) => spawn(world, { skew: skew(), limitMs }, work, end)
   const subscribers = cast(world, kind).map(joining => enter(world, joining, receive, act))
+  accompany(world, receive, act)
   const spell = chance.between(0, 400_000)
   for (const { at } of [...story.moments, ...subscribers]) timeline.at(at, () => storm(at + spell))
   // What goes on for ever shows soon what it will ever show.
@@ -170,6 +177,7 @@ function cast({ chance, story }: World, kind: Kind): Joining[] {
   switch (kind) {
     case 'bound':
     case 'polled':
+    case 'crowd':
       return [one('s1', true, soon())]
     case 'unbound':
       return [one('s1', false, begin)]
@@ -241,8 +249,42 @@ function pushTo(world: World, subscriber: Subscriber, receive: HttpHandler, act:
   }
 }
 
+/** Subscribes to each task of the crowd, whose ends the agent tells at once. */
+function accompany(world: World, receive: HttpHandler, act: Act): void {
+  const { timeline, code, relay, configs, crowd, story } = world
+  for (const [id, end] of crowd.ends) {
+    const asked = code.subscribing.SubscriptionRequest.parse({
+      ...{ agent: 'a', taskId: id, client: clientOf('crowd'), targets: [targetOf('crowd')] },
+      ttlSeconds: 365 * 24 * 3600,
+    })
+    const ask = (): void => {
+      if (crowd.owed.has(id)) return
+      act(
+        limits.api,
+        () => code.subscribing.subscribe(relay, tenant, id, asked),
+        () => crowd.owed.set(id, timeline.now()),
+      )
+      timeline.at(timeline.now() + 31_000, ask)
+    }
+    timeline.at(story.moments[0]?.at ?? begin, ask)
+    timeline.at(end, () => {
+      const config = configs.get(id)
+      const raw = taskOfCrowd(crowd, id, end)
+      if (config !== undefined && raw !== undefined)
+        act(
+          limits.receive,
+          () => receive(pushOf(config, { raw })),
+          ({ statusCode }) => void (statusCode < 300 && crowd.taken.add(id)),
+        )
+    })
+  }
+}
+
 /** Only what this door reads of the event. */
-const pushOf = ({ url, token }: Record<string, unknown>, { raw }: Moment): LambdaFunctionURLEvent => {
+const pushOf = (
+  { url, token }: Record<string, unknown>,
+  { raw }: Pick<Moment, 'raw'>,
+): LambdaFunctionURLEvent => {
   const path = new URL(String(url)).pathname
   const http = { method: 'POST', path, protocol: 'HTTP/1.1', sourceIp: '192.0.2.1', userAgent: '' }
   const context = { accountId: '', apiId: '', domainName: '', domainPrefix: '', requestId: '', routeKey: '' }

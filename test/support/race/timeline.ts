@@ -140,6 +140,8 @@ export type Process = {
   pending: number
   /** An onlooker: nothing befalls it, and its calls take no time. */
   immune: boolean
+  /** It has stood still for seconds. */
+  stalled?: boolean
   /** What the agent showed it last, to tell afterwards which revision shows what: no decision reads it. */
   shown?: number
 }
@@ -208,6 +210,7 @@ export function call<T>(bed: Bed, serve: (process: Process) => T, ms?: number): 
   process.pending += 1
   return new Promise((resolve, reject) => {
     const slow = !process.immune && happens('stall') ? chance.between(1000, 28_000) : 0
+    if (slow > 0) process.stalled = true
     timeline.at(timeline.now() + (ms ?? chance.between(1, 12)) + slow, () => {
       if (dies(bed, process)) return
       let answer: () => void

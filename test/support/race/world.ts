@@ -4,6 +4,7 @@ import { marshall } from '@aws-sdk/util-dynamodb'
 import type { Agent, Target } from '../../../shared/model.ts'
 import type { Relay } from '../../../shared/relay.ts'
 import { agentKey, targetKey } from '../../../shared/store/keys.ts'
+import { type Crowd, callsAtOnce } from './crowd.ts'
 import { agentUrl, createOutside, targetUrl } from './outside.ts'
 import type { Story } from './story.ts'
 import type { Input, MemoryTable } from './table.ts'
@@ -28,6 +29,7 @@ export type World = Bed & {
   relay: Relay
   story: Story
   road: 'push' | 'poll'
+  crowd: Crowd
   /** How old a replica's answer may be. */
   replicaMs: number
   table: MemoryTable
@@ -60,7 +62,7 @@ const env = {
 export const tenant = 't'
 
 /** Who may subscribe: each has a client and a target of its own. */
-const names = ['s1', 's2'] as const
+const names = ['s1', 's2', 'crowd'] as const
 export const targetOf = (name: string): string => `target-${name}`
 export const clientOf = (name: string): string => `client-${name}`
 
@@ -109,11 +111,12 @@ export async function createStage(code: Code): Promise<Stage> {
 }
 
 /** Puts what was registered before a run. */
-function furnish({ table, road }: World, targets: Target[]): void {
+function furnish({ table, road, crowd }: World, targets: Target[]): void {
   const agent: Agent = {
     ...{ tenant, agent: 'a', etag: '1', createdAt: 0, updatedAt: 0 },
     ...{ url: agentUrl, binding: 'JSONRPC', version: '1.0', origins: [new URL(agentUrl).origin] },
     ...{ pushes: road === 'push', streams: false, road, verification: { token: true } },
+    ...(crowd.ends.size > 0 && { maxConcurrentCalls: callsAtOnce }),
   }
   table.place(marshall({ ...agentKey(tenant, 'a'), ...agent }))
   for (const target of targets) table.place(marshall({ ...targetKey(tenant, target.target), ...target }))
