@@ -9,7 +9,15 @@ import type { Target } from './targets.ts'
 import type { World } from './world.ts'
 
 /** An entry of an inbox, as the API shows it. */
-export type Entry = { seq: number; id: string; type: string; taskId: string; state: TaskState; rev: number }
+export type Entry = {
+  seq: number
+  id: string
+  type: string
+  taskId: string
+  state: TaskState
+  rev: number
+  at: number
+}
 
 /** A client app with its inbox, read on and on by its cursor. */
 export type Client = {

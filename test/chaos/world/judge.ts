@@ -86,15 +86,21 @@ function judgeInterest(task: Task, version: Version, interest: Interest, stage: 
   return missed
 }
 
-/** A target that was paused is told once for each client when it is back: its newest hint speaks for all before. */
+/** So far apart two clocks may be that say when an entry was made and when a hint came, in ms. */
+const clocksMs = 1000
+
+/**
+ * A target that was paused is told once for each client when it is back: a hint speaks for all that stood in the inbox
+ * when it came, whichever entry it names.
+ */
 const isSpokenFor = ({ kind, told }: Target, client: Client, entry: Entry | undefined): boolean =>
   kind !== 'fine' &&
   kind !== 'slow' &&
   entry !== undefined &&
   told.some(
-    ({ answered, taskId, seq }) =>
+    ({ answered, taskId, seq, at }) =>
       answered === 200 &&
-      seq >= entry.seq &&
+      (seq >= entry.seq || at > entry.at + clocksMs) &&
       client.byTask.get(taskId)?.some(hinted => hinted.seq === seq) === true,
   )
 
