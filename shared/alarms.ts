@@ -1,5 +1,5 @@
 // Decides when a trouble that lasts is told, and as what. Pure: time is an argument.
-import type { Trouble, Watch } from './model.ts'
+import type { Lasting, Trouble, Watch } from './model.ts'
 import { aheadTries } from './policy.ts'
 
 /** What is told of a trouble that stays. The next look that sees the task takes it back: the state is told again. */
@@ -8,21 +8,24 @@ export type Alarm = 'task.lost_access' | 'task.orphaned' | 'subscription.credent
 /** How long a task that was seen may be missing before it counts as orphaned: agents restart and move their stores. */
 export const orphanMs = 10 * 60_000
 
+/** Counts one more look that met a lasting trouble; another kind of it begins anew, one that passes does not count. */
+export const metAgain = (met: Lasting | undefined, trouble: Trouble, now: number): Lasting =>
+  met?.trouble === trouble ? { ...met, times: met.times + 1 } : { trouble, since: now, times: 1 }
+
 /**
- * @param failures looks in a row that failed, this one included
+ * @param met with the look at `now` counted
  * @returns what the trouble has come to by now; undefined while it may still pass
  */
 export function alarmOf(
-  watch: Pick<Watch, 'rev' | 'troubleSince'>,
-  trouble: Trouble,
-  failures: number,
+  watch: Pick<Watch, 'rev'>,
+  { trouble, since, times }: Lasting,
   now: number,
 ): Alarm | undefined {
   if (trouble === 'credentials_expired') return 'subscription.credentials_expired'
-  if (trouble === 'unauthorized') return failures > 1 ? 'subscription.credentials_expired' : undefined
-  if ((trouble !== 'not_found' && trouble !== 'forbidden') || failures < aheadTries) return undefined
+  if (trouble === 'unauthorized') return times > 1 ? 'subscription.credentials_expired' : undefined
+  if ((trouble !== 'not_found' && trouble !== 'forbidden') || times < aheadTries) return undefined
   // A2A 1.0 section 13.1: "not found" is also the answer to whoever may not see the task.
   if (watch.rev === 0) return 'task.lost_access'
-  if (now - (watch.troubleSince ?? now) < orphanMs) return undefined
+  if (now - since < orphanMs) return undefined
   return trouble === 'forbidden' ? 'task.lost_access' : 'task.orphaned'
 }

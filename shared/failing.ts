@@ -1,10 +1,10 @@
 // What follows from a look that gave no task: it is recorded, and looked again, slower each time. Asks no agent itself.
 import type { Failure } from './a2a/trouble.ts'
-import { type Alarm, alarmOf } from './alarms.ts'
+import { type Alarm, alarmOf, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { timesOf } from './budgets.ts'
 import { ownerOf } from './calling.ts'
-import type { Agent, Trouble, Watch } from './model.ts'
+import type { Agent, Lasting, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
 import { aheadTries, troubleMs } from './policy.ts'
 import type { Audience } from './publish.ts'
@@ -27,6 +27,24 @@ const lastingTroubles: ReadonlySet<Trouble> = new Set([
   'unsupported_version',
 ])
 
+/** A look that failed, and what it adds up to with those before it. */
+type Fault = {
+  trouble: Trouble
+  /** Looks in a row that failed, for whatever reason. */
+  failures: number
+  /** Missing while the trouble is one that passes. */
+  lasting: Lasting | undefined
+  afterMs: number
+}
+
+function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs }: Failure): Fault {
+  const failures = (watch.failures ?? 0) + 1
+  const lasting = lastingTroubles.has(trouble) ? metAgain(watch.lasting, trouble, relay.now()) : undefined
+  // "At once" says nothing of when it will be better.
+  const afterMs = retryAfterMs || troubleMs(lasting?.times ?? failures, share(relay))
+  return { trouble, failures, lasting, afterMs }
+}
+
 /** Settles a look that failed. */
 export async function inTrouble(
   relay: Relay,
@@ -36,55 +54,53 @@ export async function inTrouble(
   answer: Failure,
   ask: Ask,
 ): Promise<Looked> {
-  const now = relay.now()
-  const { trouble, detail } = answer
-  const failures = (watch.failures ?? 0) + 1
-  const afterMs = answer.retryAfterMs ?? troubleMs(failures, share(relay))
-  const lasting = lastingTroubles.has(trouble)
-  relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail, failures })
+  const fault = faultOf(relay, watch, answer)
+  const { trouble, failures, lasting, afterMs } = fault
+  relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail: answer.detail, failures })
   if (trouble === 'wrong_task') await noteWrong(relay, watch)
+  const about = { kind: 'trouble', trouble, lasting: lasting !== undefined, afterMs } as const
   if (watch.subs.length === 0) {
     await dropWatch(relay.table, watch.key, watch.lookAt)
-    return { kind: 'trouble', trouble, lasting, watched: false, afterMs }
+    return { ...about, watched: false }
   }
-  if (
-    lasting &&
-    watch.rev === 0 &&
-    failures > aheadTries &&
-    audience.live.every(sub => sub.scope === 'agent')
-  ) {
-    // Pushed once and never seen: an agent-wide subscription does not wait for it for ever.
-    for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, now)
+  if ((lasting?.times ?? 0) > aheadTries && isNobodys(watch, audience)) {
+    for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, relay.now())
     return { kind: 'dropped', why: trouble }
   }
-  const alarm = alarmOf(watch, trouble, failures, now)
-  const { name, steps } = await raise(relay, watch, agent, audience, alarm)
+  await note(relay, watch, agent, audience, fault, ask)
+  // One chain of repeats, whatever the number of pushes; past the longest delay the timer alone goes on.
+  const goesOn = lasting === undefined ? failures < 2 * aheadTries : lasting.times < aheadTries
+  if ((watch.again <= relay.now() || ask.own === true) && (goesOn || agent.road === 'poll'))
+    await putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, afterMs)
+  // The chain goes on for those who are on the watch; one that is not bound has only its push.
+  return { ...about, watched: ask.unbound === undefined }
+}
+
+/** Pushed once and never seen: an agent-wide subscription does not wait for it for ever. */
+const isNobodys = ({ rev }: Watch, { live }: Audience): boolean =>
+  rev === 0 && live.every(sub => sub.scope === 'agent')
+
+/** Saves what is known of the trouble and tells what it has come to. */
+async function note(
+  relay: Relay,
+  watch: Watch,
+  agent: Agent,
+  audience: Audience,
+  { trouble, failures, lasting }: Fault,
+  ask: Ask,
+): Promise<void> {
+  const now = relay.now()
+  const alarm = lasting && alarmOf(watch, lasting, now)
+  const told = alarm && { alarm, since: lasting.since }
+  const { name, steps } = await raise(relay, watch, agent, audience, told)
   const times = timesOf(watch, audience.live, now)
   const fault = {
-    trouble,
-    troubleSince: watch.troubleSince ?? now,
-    failures,
-    due: nextDue(
-      watch,
-      agent,
-      { now, deadline: times.next },
-      lasting && alarm === undefined,
-      ask.fired === true,
-    ),
-    alarm: name,
-    ...times.saves,
+    ...{ trouble, troubleSince: watch.troubleSince ?? now, failures, lasting, alarm: name, ...times.saves },
+    due: nextDue(watch, agent, { now, deadline: times.next }, soonMs(lasting, alarm), ask.fired === true),
   }
   const owed = [...steps, ...times.steps]
   const saved = await saveTrouble(relay.table, watch, fault, owed)
   if (saved !== undefined && owed.length > 0) await tell(relay, saved, audience)
-  // One chain of repeats, whatever the number of pushes; past the longest delay the timer alone goes on.
-  if (
-    (watch.again <= now || ask.own === true) &&
-    (failures < (lasting ? aheadTries : 2 * aheadTries) || agent.road === 'poll')
-  )
-    await putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, afterMs)
-  // The chain goes on for those who are on the watch; one that is not bound has only its push.
-  return { kind: 'trouble', trouble, lasting, watched: ask.unbound === undefined, afterMs }
 }
 
 /** What an agent says of another task may be another customer's: it is dropped unread, and its owner is to look into it. */
@@ -93,17 +109,28 @@ async function noteWrong(relay: Relay, watch: Watch): Promise<void> {
   await countWrong(relay.table, watch.tenant, watch.agent, relay.now())
 }
 
-/** A trouble that may still pass is looked at again within five minutes; after that the timer goes on as ever. No budget ends unseen. */
+const minute = 60_000
+
+/** A trouble that may still pass is looked at again before long; once it was told the timer goes on as ever. */
+function soonMs(lasting: Lasting | undefined, alarm: Alarm | undefined): number | undefined {
+  if (lasting === undefined) return 15 * minute
+  return alarm === undefined ? 5 * minute : undefined
+}
+
+/** No budget ends unseen. */
 function nextDue(
   watch: Watch,
   agent: Agent,
   at: { now: number; deadline: number | undefined },
-  passing: boolean,
+  afterMs: number | undefined,
   fired: boolean,
 ): number | undefined {
-  const soon = Math.min(at.now + 5 * 60_000, at.deadline ?? Number.POSITIVE_INFINITY)
-  if (passing) return fired ? soon : sooner(watch, soon)
-  return fired ? nextTimer(watch, agent, { ...at, changed: watch.changed }, true) : sooner(watch, at.deadline)
+  if (afterMs === undefined)
+    return fired
+      ? nextTimer(watch, agent, { ...at, changed: watch.changed }, true)
+      : sooner(watch, at.deadline)
+  const soon = Math.min(at.now + afterMs, at.deadline ?? Number.POSITIVE_INFINITY)
+  return fired ? soon : sooner(watch, soon)
 }
 
 /**
@@ -115,12 +142,14 @@ async function raise(
   watch: Watch,
   agent: Agent,
   { live }: Audience,
-  alarm: Alarm | undefined,
+  told: { alarm: Alarm; since: number } | undefined,
 ): Promise<{ name: string | undefined; steps: string[] }> {
+  if (told === undefined) return { name: undefined, steps: [] }
+  const { alarm, since } = told
   const credentials = alarm === 'subscription.credentials_expired'
   const own = credentials ? ownerOf(live) : undefined
   const name = credentials && own === undefined ? 'agent' : alarm
-  if (alarm === undefined || name === watch.alarm) return { name, steps: [] }
+  if (name === watch.alarm) return { name, steps: [] }
   if (name === 'agent') {
     const about = { agent: watch.agent }
     const type = 'subscription.credentials_expired'
@@ -128,5 +157,5 @@ async function raise(
     return { name, steps: [] }
   }
   const more = own === undefined ? {} : { sub: own.ref }
-  return { name, steps: [writeStep(watch, alarm, watch.troubleSince ?? relay.now(), more)] }
+  return { name, steps: [writeStep(watch, alarm, since, more)] }
 }

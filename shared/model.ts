@@ -176,6 +176,9 @@ export type Trouble =
   | 'unsupported_version'
   | 'failed'
 
+/** A trouble that asking again does not mend: since when looks met it, and how often. Troubles that pass may lie between. */
+export type Lasting = { trouble: Trouble; since: number; times: number }
+
 /** Our record of one task as one principal sees it. It is written at every look, so it holds nothing large: under 1 KB with a few subscriptions. */
 export type Watch = {
   key: string
@@ -209,6 +212,7 @@ export type Watch = {
   holds: number
   trouble?: Trouble
   troubleSince?: number
+  lasting?: Lasting
   /** What was told of it: the type of the step, or `agent` if only the tenant was told that the agent's credentials ran out. */
   alarm?: string
   /** Looks in a row that gave no task. */

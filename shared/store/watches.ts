@@ -1,7 +1,7 @@
 // Keeps watches: what we know of a task, who is to be told, and the lease that lets one look at a time save.
 import { isTerminal, type TaskState, taskStates } from '../a2a/task.ts'
 import { limits } from '../limits.ts'
-import type { Cancel, Subscription, Trouble, Watch } from '../model.ts'
+import type { Cancel, Lasting, Subscription, Trouble, Watch } from '../model.ts'
 import { list } from './directory.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
 import { get, remove, type Table, update } from './table.ts'
@@ -214,6 +214,7 @@ export async function saveLook(
   const gone = [
     'trouble',
     'troubleSince',
+    'lasting',
     'failures',
     'alarm',
     ...(seen.backSince === undefined ? ['backSince'] : []),
@@ -235,6 +236,7 @@ export type Fault = Pick<Watch, 'overdueAt' | 'cancel'> & {
   trouble: Trouble
   troubleSince: number
   failures: number
+  lasting?: Lasting | undefined
   due?: number | undefined
   alarm?: string | undefined
 }

@@ -50,3 +50,31 @@ test('credentials that the agent refuses are told of once to whose they are, and
   await trip.pass(4000, 4)
   expect((await trip.task(scene.id, made.taskId ?? '')).trouble).toBeUndefined()
 })
+
+test('an agent that was away for long and then misses a task once has not orphaned it', async () => {
+  const scene = await trip.scene()
+  const { client } = await trip.begin(scene)
+  await trip.settle()
+  scene.agent.lie('hang_up')
+  await trip.pass(30 * 60_000, 15)
+  scene.agent.lie('not_found')
+  const looks = scene.agent.calls('GetTask')
+  const isAsked = () => scene.agent.calls('GetTask') > looks
+  for (let minutes = 0; minutes < 20 && !isAsked(); minutes++) await trip.pass(60_000)
+  expect(isAsked()).toBe(true)
+  await trip.pass(8 * 60_000, 4)
+  expect(client.told()).toEqual([])
+})
+
+test('an agent that was away for hours is asked again within twenty minutes of its return', async () => {
+  const scene = await trip.scene()
+  const { taskId, client } = await trip.begin(scene)
+  await trip.settle()
+  scene.agent.lie('hang_up')
+  await scene.agent.setState(taskId, 'completed')
+  await trip.pass(12 * 60 * 60_000, 72)
+  expect(client.told()).toEqual([])
+  scene.agent.lie(undefined)
+  await trip.pass(20 * 60_000, 20)
+  expect(client.told().map(({ type }) => type)).toEqual(['task.completed'])
+})
