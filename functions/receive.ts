@@ -10,6 +10,7 @@ import {
   lookUnread,
   ride,
 } from '../shared/accepting.ts'
+import { networkOf } from '../shared/address.ts'
 import { startDeadline } from '../shared/deadline.ts'
 import { type ErrorCode, says, statusOf } from '../shared/errors.ts'
 import { isHook, refOf } from '../shared/hooks.ts'
@@ -82,7 +83,7 @@ async function receive(world: World, request: HttpRequest): Promise<HttpResult> 
   if (request.headers[hopHeader] !== undefined) return refuse('loop_detected')
   if (!isJson(request.headers)) return refuse('unsupported_media_type')
   const ref = refOf(hook)
-  const forger = `refused ${request.source} ${ref}`
+  const forger = `refused ${networkOf(request.source)} ${ref}`
   if (!world.counted.allows(forger, rates.refused, world.now)) return refuse('rate_limited')
   let known: Known | undefined
   try {

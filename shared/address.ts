@@ -21,6 +21,12 @@ export function parseAddress(text: string): Address | undefined {
   return { bits: 128, value: join([...left, ...Array<number>(gap).fill(0), ...right], 16) }
 }
 
+/** Whoever has one IPv6 address has its whole /64 (RFC 6177): those count as one. Anything else is itself. */
+export function networkOf(source: string): string {
+  const address = parseAddress(source)
+  return address?.bits === 128 ? `${(address.value >> 64n).toString(16)}::/64` : source
+}
+
 /** The 16-bit groups of one side of `::`; a dotted quad at the end counts as two. */
 function groupsOf(side: string): number[] {
   if (side === '') return []
@@ -127,7 +133,7 @@ const localSuffixes = [
 
 /** True for names of this machine or its surroundings: single labels, `*.localhost`, metadata hosts and the like. */
 export const isLocalName = (name: string): boolean =>
-  !name.includes('.') || localSuffixes.some(suffix => name.endsWith(`.${suffix}`))
+  !name.includes('.') || localSuffixes.some(suffix => `.${name}`.endsWith(`.${suffix}`))
 
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 

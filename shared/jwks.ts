@@ -28,6 +28,11 @@ export type KeySetReading =
 type Family = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519'
 
 const longestKid = 256
+/**
+ * Longest fields of a key, in characters of base64url: 8192 bits for `n`, 64 for `e`, 521 for coordinates, and room for zeros
+ * in front. Node takes minutes over an exponent of some hundred thousand digits, and nothing can interrupt it.
+ */
+const longestField: Record<string, number> = { n: 1400, e: 16, x: 100, y: 100 }
 /** Keys tried for one JWT. */
 const mostTries = 5
 
@@ -101,12 +106,14 @@ function readMembers(bytes: Uint8Array): unknown[] | undefined {
 }
 
 /**
- * One member: a key, a flag for its owner, or undefined for a key that is meant for something else. What is null counts
- * as not given: serialisers of key classes write all their fields, the private ones too.
+ * One member: a key, a flag for its owner, or undefined for a key that is meant for something else. What is null or empty
+ * counts as not given: serialisers of key classes write all their fields, the private ones too.
  */
 function readKey(member: unknown): PublishedKey | KeyFlag | undefined {
   if (!isRecord(member)) return 'broken_key'
-  const given = Object.fromEntries(Object.entries(member).filter(([, value]) => value !== null))
+  const given = Object.fromEntries(
+    Object.entries(member).filter(([, value]) => value !== null && value !== ''),
+  )
   const { kty, crv, use, key_ops: ops, kid, alg } = given
   if (kty === 'oct') return 'symmetric_key_published'
   if (['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'].some(name => given[name] !== undefined))
@@ -118,6 +125,8 @@ function readKey(member: unknown): PublishedKey | KeyFlag | undefined {
     return 'unsupported_key'
   if (typeof kid === 'string' && kid.length > longestKid) return 'unsupported_key'
   const jwk = pick(given, family === 'RSA' ? ['kty', 'n', 'e'] : ['kty', 'crv', 'x', 'y'])
+  if (Object.entries(jwk).some(([name, text]) => text.length > (longestField[name] ?? longestKid)))
+    return 'unsupported_key'
   const key = importKey(jwk)
   if (key === undefined) return 'broken_key'
   const { modulusLength: bits, publicExponent = 3n } = key.asymmetricKeyDetails ?? {}

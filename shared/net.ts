@@ -97,7 +97,9 @@ function judgeUrl(text: string, rules: NetRules, allowed: readonly Range[]): URL
   if (url.protocol !== 'https:' && !(rules.allowHttp && url.protocol === 'http:'))
     throw refused(rules.allowHttp ? 'The URL is neither https nor http' : 'The URL is not https')
   if (rules.ownOrigins?.includes(url.origin)) throw refused('The URL is one of our own')
-  if (url.username !== '' || url.password !== '') throw refused('The URL holds credentials')
+  // An empty one is lost on the way, but whoever writes it means something else than he says.
+  if (url.username !== '' || url.password !== '' || /^[a-z+.-]+:[\\/]*[^\\/?#]*@/i.test(text.trim()))
+    throw refused('The URL holds credentials')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   if (port === 0 || !(rules.allowPorts === '*' || rules.allowPorts.includes(port)))
     throw refused(`Port ${port} may not be called`)

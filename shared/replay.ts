@@ -21,7 +21,9 @@ export const unsignedReplay = (hook: string, body: Uint8Array): string =>
  */
 export function signedReplay(hook: string, claims: Claims, body: Uint8Array, bound: boolean): string {
   const { iss, jti } = claims
-  if (bound && jti !== undefined)
+  // Serialisers write null or nothing where there is no id: no name either.
+  const named = jti !== undefined && jti !== null && jti !== ''
+  if (bound && named)
     return idOf(
       'notice',
       hook,
@@ -29,6 +31,6 @@ export function signedReplay(hook: string, claims: Claims, body: Uint8Array, bou
       canonical([iss ?? null, jti]),
       String(claims.request_body_sha256).toLowerCase(),
     )
-  if (bound || jti !== undefined) return idOf('notice', hook, 'claims', canonical(claims))
+  if (bound || named) return idOf('notice', hook, 'claims', canonical(claims))
   return idOf('notice', hook, 'claims', canonical(claims), sha256Hex(body))
 }

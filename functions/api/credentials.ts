@@ -21,6 +21,10 @@ const oauth = {
   scope: secretText.max(2048).optional(),
 }
 
+/** Headers that are the transport's (RFC 9110 section 7.6.1) or our own: a key in one of them would never arrive, or break the call. */
+const takenHeaders =
+  /^(?:host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept|accept-encoding|a2a-version|traceparent|tracestate|__proto__)$/i
+
 /** How to call an agent; sealed before the table sees it, never returned. */
 export const CredentialsRequest = z.discriminatedUnion('type', [
   z.strictObject({
@@ -34,12 +38,17 @@ export const CredentialsRequest = z.discriminatedUnion('type', [
     username: secretText.regex(/^[^:]+$/, 'Expected no colon'),
     password: secretText,
   }),
-  z.strictObject({
-    type: z.literal('apiKey'),
-    in: z.enum(['header', 'query']),
-    name: z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,64}$/, 'Expected a header or parameter name'),
-    value: secretText,
-  }),
+  z
+    .strictObject({
+      type: z.literal('apiKey'),
+      in: z.enum(['header', 'query']),
+      name: z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,64}$/, 'Expected a header or parameter name'),
+      value: secretText,
+    })
+    .refine(({ in: place, name }) => place !== 'header' || !takenHeaders.test(name), {
+      path: ['name'],
+      error: 'Not taken: the call itself needs it',
+    }),
   z.discriminatedUnion('grant', [
     z.strictObject({
       ...oauth,

@@ -54,13 +54,16 @@ export async function readBody<T>(c: Context, schema: z.ZodType<T>, ...query: st
 export function parse<T>(schema: z.ZodType<T>, value: unknown, at = ''): T {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  throw refusedFields(parsed.error.issues.flatMap(issue => fieldsOf(issue, at)))
+  const issues = parsed.error.issues.slice(0, mostFields)
+  throw refusedFields(issues.flatMap(issue => fieldsOf(issue, at)))
 }
 
 function fieldsOf(issue: z.core.$ZodIssue, at: string): FieldError[] {
   const pointer = at + issue.path.map(part => `/${escapePointer(String(part))}`).join('')
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map(key => ({ pointer: `${pointer}/${escapePointer(key)}`, detail: 'Unknown field' }))
+    return issue.keys
+      .slice(0, mostFields)
+      .map(key => ({ pointer: `${pointer}/${escapePointer(key)}`, detail: 'Unknown field' }))
   if (issue.code === 'invalid_union') {
     // What is wrong is told of the one form whose kind of value was given.
     const meant = issue.errors.find(issues => !issues.some(isOtherKind))
@@ -121,8 +124,13 @@ export function onlyQuery(c: Context, ...known: string[]): void {
   if (fields.length > 0) throw refusedFields(fields)
 }
 
-const refusedFields = (fields: FieldError[]): RouseError =>
-  new RouseError('invalid', {
+/** Fields that one answer names at most: whoever sends 100 000 wrong ones need not hear of all. */
+const mostFields = 20
+
+function refusedFields(all: FieldError[]): RouseError {
+  const fields = all.slice(0, mostFields)
+  return new RouseError('invalid', {
     detail: fields.map(({ pointer, detail }) => `${pointer || 'body'}: ${detail}`).join('; '),
     fields,
   })
+}

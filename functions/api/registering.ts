@@ -10,7 +10,7 @@ import type { Agent, Verification } from '../../shared/model.ts'
 import { NetError } from '../../shared/net.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { CredentialsRequest, judged } from './credentials.ts'
-import { Id, Text } from './input.ts'
+import { Id, TaskId, Text } from './input.ts'
 import { allowedUrl } from './targets.ts'
 
 const JwtRequest = z.strictObject({
@@ -18,8 +18,9 @@ const JwtRequest = z.strictObject({
   issuer: Text.min(1).max(2048).optional(),
   audience: Text.min(1).max(2048).optional(),
   algorithms: z
-    .array(z.enum(algorithms as [string, ...string[]]))
+    .array(z.enum(algorithms))
     .min(1)
+    .max(algorithms.length)
     .default([...algorithms]),
   digest: z.enum(['required', 'optional']).default('optional'),
   windowSeconds: z.number().int().min(30).max(3600).default(300),
@@ -38,12 +39,17 @@ const VerificationRequest = z.strictObject({
   authorization: z.enum(['Bearer', 'Basic']).optional(),
 })
 
+const longestUrl = 2048
+
+/** A2A's tenant as a card may name it: it becomes a segment of a path. */
+const CardTenant = TaskId.refine(name => name !== '.' && name !== '..')
+
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
 export const AgentRequest = z.strictObject({
-  cardUrl: z.string().max(2048).optional(),
+  cardUrl: z.string().max(longestUrl).optional(),
   card: z.looseObject({}).optional(),
-  url: z.string().max(2048).optional(),
+  url: z.string().max(longestUrl).optional(),
   binding: z.enum(['JSONRPC', 'HTTP+JSON']).optional(),
   version: z.enum(['1.0', '0.3']).optional(),
   pushNotifications: z.boolean().optional(),
@@ -169,6 +175,14 @@ const wordsOf = (fetched: { code: string; why: string }): string =>
 function chosen(card: Parameters<typeof chooseInterface>[0], pointer: string): Found {
   const choice = chooseInterface(card)
   if (!choice.ok) throw new RouseError('agent_card_unreadable', { fields: [{ pointer, detail: choice.why }] })
+  const { url, agentTenant } = choice.choice
+  const why =
+    url.length > longestUrl
+      ? `The URL of its interface has more than ${longestUrl} characters.`
+      : agentTenant !== undefined && !CardTenant.safeParse(agentTenant).success
+        ? 'The tenant of its interface is no name of 1 to 256 bytes.'
+        : undefined
+  if (why !== undefined) throw new RouseError('agent_card_unreadable', { fields: [{ pointer, detail: why }] })
   const { pushes, streams, name } = card
   return { ...choice.choice, ...(name !== undefined && { name }), pushes, streams, pointer }
 }

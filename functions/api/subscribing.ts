@@ -54,6 +54,7 @@ export const SubscriptionRequest = z.strictObject({
   states: z
     .array(z.enum(taskStates))
     .min(1)
+    .max(taskStates.length)
     .default(['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required']),
   client: Id.optional(),
   targets: z

@@ -24,7 +24,10 @@ const TenantRequest = z.strictObject({ label: Text.max(200).optional() })
 const KeyRequest = z.strictObject({
   /** The operator says for whom; a tenant's admin makes keys for its own tenant. */
   tenant: Id.optional(),
-  scopes: z.array(z.enum(['admin', 'write', 'read'])).min(1),
+  scopes: z
+    .array(z.enum(['admin', 'write', 'read']))
+    .min(1)
+    .max(3),
   label: Text.max(200).optional(),
 })
 

@@ -49,7 +49,9 @@ export function chooseInterface(card: Card): { ok: true; choice: Choice } | Refu
           ok: true,
           choice: { url, binding, version, ...(tenant !== undefined && { agentTenant: tenant }) },
         }
-  const offers = [...new Set(card.interfaces.map(({ binding, version }) => `${binding} ${version}`))]
+  const offers = [
+    ...new Set(card.interfaces.map(({ binding, version }) => `${binding} ${version}`.slice(0, 60))),
+  ]
   return {
     ok: false,
     why: `The card offers ${offers.slice(0, 5).join(', ')} only; Rouse speaks JSONRPC and HTTP+JSON of A2A 1.0 and 0.3.`,

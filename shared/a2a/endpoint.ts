@@ -57,7 +57,7 @@ export function buildRequest(
   } else {
     const prefix = endpoint.version === '0.3' ? ['v1'] : agentTenant !== undefined ? [agentTenant] : []
     const path = [...prefix, ...rest.path]
-    if (path.some(segment => segment === '.' || segment === '..')) return undefined
+    if (path.some(segment => segment === '.' || segment === '..' || !segment.isWellFormed())) return undefined
     url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}${rest.action === undefined ? '' : `:${rest.action}`}`
     for (const [name, value] of Object.entries(rest.query ?? {})) url.searchParams.set(name, value)
     body = rest.body

@@ -132,6 +132,29 @@ describe('a card', () => {
   })
 })
 
+describe('a card whose interface', () => {
+  const card = (more: Fields): Fields => ({
+    capabilities: { pushNotifications: true },
+    supportedInterfaces: [
+      { url: 'https://agent.example/', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0', ...more },
+    ],
+  })
+  test.each<[name: string, more: Fields]>([
+    ['names half a character as its tenant', { tenant: '\ud800' }],
+    ['names a step up as its tenant', { tenant: '..' }],
+    ['has a control character in its tenant', { tenant: 'a\u0000b' }],
+    ['has a tenant without end', { tenant: 'x'.repeat(500) }],
+    ['has an address without end', { url: `https://agent.example/${'x'.repeat(3000)}` }],
+    ['has a binding without end', { protocolBinding: 'x'.repeat(100_000) }],
+  ])('%s is refused in few words and leaves nothing', async (_name, more) => {
+    const before = await api.items()
+    const refused = await put('odd', { card: card(more), offline: true })
+    expectProblem(api, refused, 'agent_card_unreadable', ['/card'])
+    expect(JSON.stringify(refused.body).length).toBeLessThan(2000)
+    expect(await api.items()).toEqual(before)
+  })
+})
+
 describe('an agent that is down', () => {
   test('is not stored, whichever way it is given', async () => {
     const before = await api.items()
@@ -291,6 +314,16 @@ describe('credentials', () => {
     ['too much', { type: 'bearer', token: 'x'.repeat(8193) }, '/credentials/token'],
     ['a colon in the name', { type: 'basic', username: 'u:v', password: 'p' }, '/credentials/username'],
     ['a bad header', { type: 'apiKey', in: 'header', name: 'a b', value: 'v' }, '/credentials/name'],
+    [
+      'the transport’s own header',
+      { type: 'apiKey', in: 'header', name: 'Host', value: 'v' },
+      '/credentials/name',
+    ],
+    [
+      'a header of ours',
+      { type: 'apiKey', in: 'header', name: 'a2a-version', value: 'v' },
+      '/credentials/name',
+    ],
     ['another place', { type: 'apiKey', in: 'cookie', name: 'a', value: 'v' }, '/credentials/in'],
     ['another kind', { type: 'digest', token: 'x' }, '/credentials/type'],
     ['a field too many', { type: 'bearer', token: 'x', scope: 'y' }, '/credentials/scope'],

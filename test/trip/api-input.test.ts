@@ -41,6 +41,16 @@ async function refused(
 const url = 'http://127.0.0.1:9/'
 const target = '/v1/targets/phone'
 
+test('a hundred thousand wrong values are refused in few words', async () => {
+  const scopes = Array.from({ length: 100_000 }, () => 0)
+  const many = await api.ask('POST', '/v1/keys', { body: { scopes } })
+  expectProblem(api, many, 'invalid', ['/scopes'])
+  const fields = Object.fromEntries(scopes.map((_, at) => [`f${at}`, 1]).slice(0, 10_000))
+  const unknown = await api.ask('PUT', target, { body: { url, ...fields } })
+  expect(unknown.status).toBe(422)
+  expect(JSON.stringify(unknown.body).length).toBeLessThan(5000)
+})
+
 describe('a body', () => {
   const json = JSON.stringify({ url })
   const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)

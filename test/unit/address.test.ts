@@ -1,6 +1,6 @@
 // Which addresses may be called: the lists of known disguises, each with the case it comes from. A further case costs a line.
 import { describe, expect, test } from 'vitest'
-import { isName, isPublic, parseAddress, readRanges } from '../../shared/address.ts'
+import { isName, isPublic, networkOf, parseAddress, readRanges } from '../../shared/address.ts'
 import { createNet } from '../../shared/net.ts'
 
 const strict = createNet({ allowHttp: false, allowAddresses: [], allowPorts: [443] })
@@ -57,7 +57,13 @@ const refused: [why: string, ...urls: string[]][] = [
   ['123: localhost with a dot at its end', 'https://localhost./', 'https://a.localhost./'],
   ['123: metadata names', 'https://metadata.google.internal/', 'https://metadata.google.internal./'],
   ['123: single labels', 'https://intranet/', 'https://instance-data/', 'https://metadata/'],
-  ['123: names of the surroundings', 'https://printer.local/', 'https://nas.lan/', 'https://a.home.arpa/'],
+  [
+    '123: names of the surroundings',
+    'https://printer.local/',
+    'https://nas.lan/',
+    'https://a.home.arpa/',
+    'https://home.arpa/',
+  ],
   [
     '123: names of a company',
     'https://a.internal/',
@@ -76,6 +82,8 @@ const refused: [why: string, ...urls: string[]][] = [
     'https://user:pw@client.example/',
     'https://user@client.example/',
     'https://:pw@client.example/',
+    'https://@client.example/',
+    'https://:@client.example/',
   ],
   ['125: a name as the credentials of an address', 'https://client.example@169.254.169.254/'],
   ['126: a tab', 'https://cli\tent.example/'],
@@ -293,4 +301,11 @@ describe('addresses', () => {
     expect(isName(`${'a.'.repeat(125)}abc`)).toBe(true)
     expect(isName(`${'a.'.repeat(125)}abcd`)).toBe(false)
   })
+})
+
+test('all addresses of one /64 are one source, and anything else is itself', () => {
+  expect(networkOf('2001:db8:1:1::7')).toBe(networkOf('2001:db8:1:1:ffff::1'))
+  expect(networkOf('2001:db8:1:1::7')).not.toBe(networkOf('2001:db8:1:2::7'))
+  expect(networkOf('192.0.2.7')).toBe('192.0.2.7')
+  expect(networkOf('unknown')).toBe('unknown')
 })

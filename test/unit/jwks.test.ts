@@ -132,6 +132,19 @@ describe('sets', () => {
     expect(setOf({ ...ec.jwk, d: 'AQAB', p: null })).toMatchObject({ flags: ['private_key_published'] })
   })
 
+  test('an exponent or a modulus without end is not even read, nor is a coordinate', () => {
+    const long = '_'.repeat(500_000)
+    const flags = ['unsupported_key']
+    expect(setOf(ec.jwk, { ...rsa.jwk, e: long })).toMatchObject({ ok: true, flags })
+    expect(setOf(ec.jwk, { ...rsa.jwk, n: long })).toMatchObject({ ok: true, flags })
+    expect(setOf(rsa.jwk, { ...ec.jwk, x: long })).toMatchObject({ ok: true, flags })
+  })
+
+  test('what is empty counts as not given', () => {
+    const reading = setOf({ ...rsa.jwk, use: '', alg: '', d: '' })
+    expect(reading).toMatchObject({ ok: true, flags: [] })
+  })
+
   test('case 17: as many members as the cap holds cost no more than 200, and a byte beyond it none', () => {
     const head = `{"keys":[${JSON.stringify(ec.jwk)}`
     const full = `${head}${',{}'.repeat((limits.keySetBytes - head.length - 2) / 3)}]}`

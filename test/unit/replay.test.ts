@@ -72,6 +72,18 @@ describe('what makes two pushes one', () => {
 
   test.each<[string, string, Push, Push]>([
     ['case 83', 'equal bodies under two jti', bound({ jti: 'a' }), bound({ jti: 'b' })],
+    [
+      'case 83',
+      'equal bodies under no jti',
+      bound({ jti: null, iat: now - 2 }),
+      bound({ jti: null, iat: now - 1 }),
+    ],
+    [
+      'case 83',
+      'equal bodies under an empty jti',
+      bound({ jti: '', iat: now - 2 }),
+      bound({ jti: '', iat: now - 1 }),
+    ],
     ['case 84', 'two unsigned bodies', sent({ [x]: token }), { ...sent({ [x]: token }), body: other }],
     ['case 85', 'one event for two subscriptions', { jwt: jwtOf({ aud }) }, onS2],
     [
