@@ -11,6 +11,10 @@ const table = {
   conflict: { status: 409, says: 'It exists already and differs, or it changed meanwhile.' },
   ambiguous: { status: 409, says: 'Several principals see this task; say which by ?principal=.' },
   precondition_failed: { status: 412, says: 'It was changed by somebody else; read it again.' },
+  tenant_deleted: {
+    status: 409,
+    says: 'A tenant of this name was deleted; some of what belonged to it is kept for 400 days, so nobody may have the name yet.',
+  },
   too_large: { status: 413, says: 'The body is larger than what is taken here.' },
   unsupported_media_type: { status: 415, says: 'The body is not JSON, or in an encoding that is not taken.' },
   unreadable_push: { status: 422, says: 'The body is JSON but no A2A push notification.' },

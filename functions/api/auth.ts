@@ -4,7 +4,7 @@ import { RouseError } from '../../shared/errors.ts'
 import { sameSecret, sha256Hex } from '../../shared/hash.ts'
 import type { ApiKey, Scope } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
-import { getApiKey } from '../../shared/store/access.ts'
+import { getApiKey, getTenant } from '../../shared/store/access.ts'
 
 /** Who calls. The operator belongs to no tenant. */
 export type Caller = { kind: 'operator' } | { kind: 'tenant'; tenant: string; scopes: Scope[]; key: string }
@@ -21,7 +21,9 @@ export function authenticate(relay: Relay) {
   const find = async (hash: string): Promise<ApiKey | undefined> => {
     const known = remembered.get(hash)
     if (known !== undefined && known.until > relay.now()) return known.key
-    const key = await getApiKey(relay.table, hash)
+    const found = await getApiKey(relay.table, hash)
+    // One that was made while its tenant was deleted opens nothing.
+    const key = found && (await getTenant(relay.table, found.tenant)) && found
     if (key === undefined) remembered.delete(hash)
     else remembered.set(hash, { key, until: relay.now() + keyTrustMs })
     if (remembered.size > keysRemembered) remembered.clear()

@@ -6,12 +6,14 @@ import { idOf, sha256Hex } from '../../shared/hash.ts'
 import type { ApiKey, Tenant } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import {
+  buryTenant,
+  findTenant,
   getApiKey,
   getTenant,
+  isFree,
   putApiKey,
   putTenant,
   removeApiKey,
-  removeTenant,
 } from '../../shared/store/access.ts'
 import { follow, list, point, unpoint } from '../../shared/store/directory.ts'
 import { removeOperations } from '../../shared/store/operations.ts'
@@ -40,27 +42,29 @@ export function tenants(relay: Relay): Hono<Env> {
       operatorOnly(c.get('caller'))
       const tenant = newPathId(c, 'tenant')
       const { label } = await readBody(c, TenantRequest)
-      const kept = await putTenant(table, {
-        tenant,
-        ...(label !== undefined && { label }),
-        createdAt: relay.now(),
-      })
+      const createdAt = relay.now()
+      // What a key that was still remembered made after its tenant's deletion goes to nobody else.
+      if (isFree(await findTenant(table, tenant), createdAt)) await mustHaveNothing(relay, tenant)
+      const kept = await putTenant(table, { tenant, ...(label !== undefined && { label }), createdAt })
+      if (kept.takenUntil !== undefined) throw nameTaken(kept.takenUntil)
       return c.json(shownTenant(kept))
     })
     .get('/tenants/:tenant', async c => {
       onlyQuery(c)
       operatorOnly(c.get('caller'))
-      return c.json(shownTenant(await tenantFor(relay, pathId(c, 'tenant'))))
+      const tenant = await getTenant(table, pathId(c, 'tenant'))
+      if (tenant === undefined) throw new RouseError('not_found')
+      return c.json(shownTenant(tenant))
     })
     .delete('/tenants/:tenant', async c => {
       onlyQuery(c)
       operatorOnly(c.get('caller'))
-      const { tenant } = await tenantFor(relay, pathId(c, 'tenant'))
-      for (const kind of ['keys', 'subscriptions', 'agents', 'targets'] as const)
-        if ((await list(table, tenant, { kind }, 1)).pointers.length > 0)
-          throw new RouseError('conflict', { detail: `The tenant still has ${kind}; delete them first.` })
+      const found = await findTenant(table, pathId(c, 'tenant'))
+      if (found === undefined) throw new RouseError('not_found')
+      const { tenant } = found
+      if (found.takenUntil === undefined) await mustHaveNothing(relay, tenant)
+      await buryTenant(table, found, relay.now())
       await removeOperations(table, tenant)
-      await removeTenant(table, tenant)
       return c.body(null, 204)
     })
     .post('/keys', async c => {
@@ -105,10 +109,28 @@ const shown = ({ id, tenant, scopes, label, createdAt }: ApiKey) => ({ id, tenan
 
 const shownTenant = ({ tenant, label, createdAt }: Tenant) => ({ tenant, label, createdAt })
 
+/** @throws RouseError `conflict` if anything is listed under the tenant's name */
+async function mustHaveNothing({ table }: Relay, tenant: string): Promise<void> {
+  for (const kind of ['keys', 'subscriptions', 'agents', 'targets'] as const)
+    if ((await list(table, tenant, { kind }, 1)).pointers.length > 0)
+      throw new RouseError('conflict', { detail: `The tenant still has ${kind}; delete them first.` })
+}
+
+/** @throws RouseError `not_found`, or `tenant_deleted` */
 async function tenantFor(relay: Relay, name: string): Promise<Tenant> {
-  const tenant = idPattern.test(name) ? await getTenant(relay.table, name) : undefined
-  if (tenant === undefined) throw new RouseError('not_found')
-  return tenant
+  const found = idPattern.test(name) ? await findTenant(relay.table, name) : undefined
+  if (found === undefined) throw new RouseError('not_found')
+  if (found.takenUntil !== undefined) throw nameTaken(found.takenUntil)
+  return found
+}
+
+/** Refuses what would be made under the name of a deleted tenant. */
+function nameTaken(until: number): RouseError {
+  const detail = `A deleted tenant has this name until ${new Date(until).toISOString()}`
+  return new RouseError('tenant_deleted', {
+    detail: `/tenant: ${detail}`,
+    fields: [{ pointer: '/tenant', detail }],
+  })
 }
 
 /** @throws RouseError `forbidden` for anybody but the operator and a tenant's admin */

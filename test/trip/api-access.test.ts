@@ -170,6 +170,35 @@ describe('tenants', () => {
     expectProblem(api, await operator('GET', '/v1/tenants/acme'), 'not_found')
   })
 
+  test("a deleted tenant's name is nobody's while some of what belonged to it may be kept, nor are keys made for it", async () => {
+    const name = 'brief'
+    await operator('PUT', `/v1/tenants/${name}`, { label: 'First' })
+    const of = { tenant: name, scopes: ['admin'] }
+    const { id, key } = (await operator('POST', '/v1/keys', of)).body
+    const theirs = (method: string, path: string, body?: unknown) =>
+      api.ask(method, path, { key: String(key), body })
+    await theirs('PUT', '/v1/agents/old', { cardUrl: api.agent.cardUrl() })
+    await theirs('POST', '/v1/subscriptions', { agent: 'old', client: 'reader', taskId: 'never-was' })
+    await api.local.drain()
+    const { subscriptions } = (await theirs('GET', '/v1/subscriptions')).body
+    for (const one of Array.isArray(subscriptions) ? subscriptions : [])
+      await theirs('DELETE', `/v1/subscriptions/${one.id}`)
+    await theirs('DELETE', '/v1/agents/old')
+    await operator('DELETE', `/v1/keys/${id}?tenant=${name}`)
+    const left = (await api.items()).filter(({ pk }) => String(pk).startsWith('K#'))
+    expect(left).not.toEqual([])
+    for (const _ of ['deleted', 'and deleted again'])
+      expect((await operator('DELETE', `/v1/tenants/${name}`)).status).toBe(204)
+
+    const again = await operator('PUT', `/v1/tenants/${name}`, { label: 'Second' })
+    expectProblem(api, again, 'tenant_deleted', ['/tenant'])
+    expect(again.body.detail).toMatch(/until \d{4}-\d\d-\d\dT/)
+    expectProblem(api, await operator('POST', '/v1/keys', of), 'tenant_deleted', ['/tenant'])
+    expectProblem(api, await operator('GET', `/v1/tenants/${name}`), 'not_found')
+    api.local.advance(30_000)
+    expectProblem(api, await theirs('GET', '/v1/agents'), 'unauthorized')
+  })
+
   test('a tenant with keys is not deleted', async () => {
     expectProblem(api, await operator('DELETE', '/v1/tenants/other'), 'conflict')
     expect((await operator('GET', '/v1/tenants/other')).status).toBe(200)
