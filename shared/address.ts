@@ -46,10 +46,16 @@ const join = (parts: number[], bits: number): bigint =>
  */
 export const readRanges = (cidrs: readonly string[]): Range[] =>
   cidrs.map(cidr => {
-    const [text = '', length] = cidr.split('/')
+    const [text = '', length, ...more] = cidr.split('/')
     const address = parseAddress(text)
     const prefix = length === undefined ? address?.bits : /^\d{1,3}$/.test(length) ? Number(length) : -1
-    if (address === undefined || prefix === undefined || prefix < 0 || prefix > address.bits)
+    if (
+      address === undefined ||
+      prefix === undefined ||
+      prefix < 0 ||
+      prefix > address.bits ||
+      more.length > 0
+    )
       throw new Error(`${cidr} is no address range such as 10.0.0.0/8`)
     return { ...address, prefix }
   })

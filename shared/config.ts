@@ -1,4 +1,5 @@
-// Reads the environment once, checks all of it, and reports every fault in one message. The only reader of the environment.
+// Reads the settings out of the environment, checks each, and reports every fault in one message. The only reader of the environment.
+import { readRanges } from './address.ts'
 import type { NetRules } from './net.ts'
 
 export type Config = {
@@ -56,31 +57,16 @@ export const settings = {
 type SettingName = keyof typeof settings
 
 /**
- * Reads the settings.
+ * Reads the settings; an empty one is as good as none, and blanks around one and its members do not count.
  * @param env the environment, as a record
  * @throws Error naming every missing or wrong setting at once
  */
 export function loadConfig(env: Record<string, string | undefined>): Config {
-  const faults: string[] = []
-  const read = (name: SettingName): string => {
-    const setting: { fallback?: string; says: string } = settings[name]
-    const value = env[name] ?? setting.fallback
-    if (value === undefined) faults.push(`${name} is missing (${setting.says})`)
-    return value ?? ''
-  }
-  const origin = (name: SettingName): string => {
-    const value = read(name)
-    if (value !== '' && !(URL.canParse(value) && new URL(value).origin === value))
-      faults.push(`${name} is not an origin such as https://rouse.example`)
-    return value
-  }
-  const list = (name: SettingName): string[] => read(name).split(',').filter(Boolean)
-  const level = read('LOG_LEVEL')
-  if (!isLevel(level)) faults.push('LOG_LEVEL is none of debug, info, error')
-  const dueShards = Number(read('DUE_SHARDS'))
-  if (!Number.isInteger(dueShards) || dueShards < 1) faults.push('DUE_SHARDS is no positive whole number')
+  const { faults, read, origin, allOf, judged } = readerOf(env)
   const publicOrigin = origin('PUBLIC_ORIGIN')
   const hookOrigin = origin('HOOK_ORIGIN')
+  const operatorKey = judged('OPERATOR_KEY_SHA256', /^(?:[\da-f]{64})?$/i, 'is no SHA-256 in 64 hex digits')
+  const ports = read('ALLOW_PORTS')
   const config: Config = {
     region: env.AWS_REGION ?? 'us-east-1',
     credentials: {
@@ -97,27 +83,73 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     deliverDeadQueueUrl: read('DELIVER_DEAD_QUEUE_URL') || undefined,
     publicOrigin,
     hookOrigin,
-    rootKeys: readRootKeys(read('ROOT_KEYS'), faults),
-    operatorKeySha256: read('OPERATOR_KEY_SHA256').toLowerCase() || undefined,
+    rootKeys: readRootKeys(allOf('ROOT_KEYS'), faults),
+    operatorKeySha256: operatorKey.toLowerCase() || undefined,
     net: {
-      allowHttp: read('ALLOW_HTTP') === 'true',
-      allowAddresses: list('ALLOW_ADDRESSES'),
-      allowPorts: read('ALLOW_PORTS') === '*' ? '*' : list('ALLOW_PORTS').map(Number),
+      allowHttp: judged('ALLOW_HTTP', /^(?:true|false)$/, 'is neither true nor false') === 'true',
+      allowAddresses: allOf('ALLOW_ADDRESSES', isRange, 'is no address range such as 10.0.0.0/8'),
+      allowPorts: ports === '*' ? '*' : allOf('ALLOW_PORTS', isPort, 'is no port').map(Number),
       ownOrigins: [publicOrigin, hookOrigin],
     },
-    dueShards,
-    logLevel: isLevel(level) ? level : 'info',
+    dueShards: Number(judged('DUE_SHARDS', /^[1-9]\d{0,4}$/, 'is no positive whole number')),
+    logLevel: readLevel(judged('LOG_LEVEL', /^(?:debug|info|error)$/, 'is none of debug, info, error')),
   }
   if (faults.length > 0) throw new Error(`Settings: ${faults.join('; ')}.`)
   return config
 }
 
-const isLevel = (level: string): level is Config['logLevel'] => ['debug', 'info', 'error'].includes(level)
+/** Ways to read settings, which note what is wrong. No fault repeats a value: it may be a secret in the wrong place. */
+function readerOf(env: Record<string, string | undefined>) {
+  const faults: string[] = []
+  const read = (name: SettingName): string => {
+    const setting: { fallback?: string; says: string } = settings[name]
+    const value = env[name]?.trim() || setting.fallback
+    if (value === undefined) faults.push(`${name} is missing (${setting.says})`)
+    return value ?? ''
+  }
+  const judged = (name: SettingName, form: RegExp, fault: string): string => {
+    const value = read(name)
+    if (!form.test(value)) faults.push(`${name} ${fault}`)
+    return value
+  }
+  const origin = (name: SettingName): string => {
+    const value = read(name)
+    if (value !== '' && !isOrigin(value))
+      faults.push(`${name} is not an origin such as https://rouse.example`)
+    return value
+  }
+  /** The members of a list; a fault names the place of a wrong one. */
+  const allOf = (name: SettingName, fits?: (member: string) => boolean, fault?: string): string[] => {
+    const members = read(name)
+      .split(',')
+      .map(member => member.trim())
+      .filter(Boolean)
+    const wrong = fits === undefined ? -1 : members.findIndex(member => !fits(member))
+    if (wrong >= 0) faults.push(`${name}: entry ${wrong + 1} ${fault}`)
+    return members
+  }
+  return { faults, read, judged, origin, allOf }
+}
 
-function readRootKeys(text: string, faults: string[]): Map<number, Uint8Array> {
+const isOrigin = (text: string): boolean =>
+  /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+
+const isPort = (text: string): boolean => /^[1-9]\d{0,4}$/.test(text) && Number(text) < 65_536
+
+function isRange(text: string): boolean {
+  try {
+    return readRanges([text]).length === 1
+  } catch {
+    return false
+  }
+}
+
+const readLevel = (text: string): Config['logLevel'] => (text === 'debug' || text === 'error' ? text : 'info')
+
+function readRootKeys(entries: string[], faults: string[]): Map<number, Uint8Array> {
   const keys = new Map<number, Uint8Array>()
-  if (text === 'none') return keys
-  for (const entry of text.split(',').filter(Boolean)) {
+  if (entries.length === 1 && entries[0] === 'none') return keys
+  for (const entry of entries) {
     const [version = '', key = ''] = entry.split(':')
     const bytes = new Uint8Array(Buffer.from(key, 'base64url'))
     if (!/^\d{1,3}$/.test(version) || Number(version) > 255 || bytes.length !== 32)
@@ -126,6 +158,5 @@ function readRootKeys(text: string, faults: string[]): Map<number, Uint8Array> {
       )
     keys.set(Number(version), bytes)
   }
-  if (text !== '' && keys.size === 0) faults.push('ROOT_KEYS holds no key')
   return keys
 }
