@@ -1,4 +1,4 @@
-// Installs what the lock file names before `npm start` and `npm test`, when it is not there yet. Plain JavaScript for Node >= 20; imports nothing of ours.
+// Installs what the lock file names before `npm start`, `npm test` and the other scripts, when it is not there yet. Plain JavaScript for Node >= 20; imports nothing of ours.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
