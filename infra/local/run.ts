@@ -1,4 +1,5 @@
 // Starts Rouse with its real doors on a laptop, with tenants and their API keys; the one entry for tests, the demo and `npm start`.
+import { setTimeout as pause } from 'node:timers/promises'
 import { door as api } from '../../functions/api/app.ts'
 import { door as deliver } from '../../functions/deliver.ts'
 import { door as look } from '../../functions/look.ts'
@@ -47,14 +48,23 @@ export async function startLocal({
   return { ...ground, operatorKey: secrets.operatorKey, keys: secrets.keys }
 }
 
-/** Makes a tenant and an API key for it, as an operator would. */
+/** For how long a busy machine may say that something is not available yet, in ms. */
+const patienceMs = 30_000
+
+/** Makes a tenant and an API key for it, as an operator would. What is not available (503) is asked for again when the answer says. */
 async function makeKey(origin: string, operatorKey: string, tenant: string): Promise<string> {
+  const until = performance.now() + patienceMs
   const call = async (method: string, path: string, body: unknown): Promise<unknown> => {
     const response = await fetch(new URL(path, origin), {
       method,
       headers: { authorization: `Bearer ${operatorKey}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
+    if (response.status === 503 && performance.now() < until) {
+      await response.body?.cancel()
+      await pause(Number(response.headers.get('retry-after') ?? 1) * 1000)
+      return call(method, path, body)
+    }
     if (!response.ok) throw new Error(`${method} ${path} gave ${response.status}: ${await response.text()}`)
     return response.json()
   }

@@ -57,6 +57,16 @@ test('a data folder has one holder: the second is told which folder and which pr
   await start({}, { dir })
 })
 
+test('a start waits for a table that is not available yet', async () => {
+  let refusals = 4
+  const busy: GroundOptions['faults'] = ({ who }) =>
+    who === 'api' && refusals-- > 0 ? 'throttle' : undefined
+  const local = await startLocal({ tick: 'manual', write: ear.line, faults: busy })
+  onTestFinished(() => local.kill())
+  expect(refusals).toBeLessThan(0)
+  expect(local.keys.demo).toMatch(/^rk_/)
+})
+
 test('secrets that are damaged are named, and never replaced in passing', async () => {
   const dir = makeFolder()
   const file = join(dir, 'secrets.json')
