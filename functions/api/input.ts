@@ -30,8 +30,11 @@ export const Overlap = z
   .max(30 * day)
   .default(day)
 
+/** What a route is sent that takes no field. */
+export const Nothing = z.strictObject({})
+
 /**
- * Reads a JSON body by a schema. Unknown fields are refused by name, so make schemas with `z.strictObject`; so are
+ * Reads a JSON body by a schema; none at all is `{}` where nothing is required. Unknown fields are refused by name, so make schemas with `z.strictObject`; so are
  * parameters in the query, of which a route with a body has none but those named.
  * @throws RouseError `unsupported_media_type`, `too_large`, `bad_request` or `invalid`
  */
@@ -45,6 +48,10 @@ export async function readBody<T>(c: Context, schema: z.ZodType<T>, ...query: st
   const bytes = new Uint8Array(await c.req.arrayBuffer())
   if (bytes.length > limits.requestBytes)
     throw new RouseError('too_large', { detail: `The body may have ${limits.requestBytes} bytes.` })
+  if (bytes.length === 0) {
+    const nothing = schema.safeParse({})
+    if (nothing.success) return nothing.data
+  }
   const parsed = parseBody(bytes)
   if (!parsed.ok) throw new RouseError('bad_request', { detail: parsed.why })
   return parse(schema, parsed.value)
@@ -52,7 +59,9 @@ export async function readBody<T>(c: Context, schema: z.ZodType<T>, ...query: st
 
 /** Checks a value by a schema; `at` stands in front of the pointers. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown, at = ''): T {
-  const parsed = schema.safeParse(value)
+  const parsed = schema.safeParse(value, {
+    error: ({ input }) => (input === undefined ? 'Required' : undefined),
+  })
   if (parsed.success) return parsed.data
   const issues = parsed.error.issues.slice(0, mostFields)
   throw refusedFields(issues.flatMap(issue => fieldsOf(issue, at)))
@@ -68,8 +77,17 @@ function fieldsOf(issue: z.core.$ZodIssue, at: string): FieldError[] {
     // What is wrong is told of the one form whose kind of value was given.
     const meant = issue.errors.find(issues => !issues.some(isOtherKind))
     if (meant !== undefined) return meant.flatMap(one => fieldsOf(one, pointer))
+    return [{ pointer, detail: choicesOf(issue) }]
   }
-  return [{ pointer, detail: issue.message }]
+  return [{ pointer, detail: issue.message.replace(/^Invalid (?:input|option): e/, 'E') }]
+}
+
+/** The kinds of value that a field may have, or the names of its forms. */
+function choicesOf(issue: z.core.$ZodIssueInvalidUnion): string {
+  const named = 'options' in issue ? (issue.options ?? []) : []
+  if (named.length > 0) return `Expected one of ${named.join(', ')}`
+  const kinds = issue.errors.flat().flatMap(one => ('expected' in one ? [one.expected] : []))
+  return `Expected ${[...new Set(kinds)].join(' or ')}`
 }
 
 /** True when the value as a whole is of another type than was expected. */

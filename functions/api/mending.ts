@@ -13,7 +13,7 @@ import { subjectOf } from '../../shared/store/keys.ts'
 import { enableTarget, rotateTarget } from '../../shared/store/targets.ts'
 import { nextGeneration, nextSecrets, openSecret } from '../../shared/targets.ts'
 import { type Env, tenantOf } from './auth.ts'
-import { Overlap, onlyQuery, pathId, readBody } from './input.ts'
+import { Nothing, Overlap, pathId, readBody } from './input.ts'
 import { Secret, seenTarget, targetFor } from './targets.ts'
 
 /** The secret to be replaced is named, so that a request that is sent twice does not replace its own. */
@@ -28,14 +28,14 @@ type RotateRequest = z.infer<typeof RotateRequest>
 export function mending(relay: Relay): Hono<Env> {
   return new Hono<Env>()
     .post('/targets/:target/enable', async c => {
-      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
+      await readBody(c, Nothing)
       const { target, gate } = await enable(relay, await targetFor(relay, tenant, pathId(c, 'target')))
       return c.json(await seenTarget(relay, target, gate))
     })
     .post('/targets/:target/test', async c => {
-      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
+      await readBody(c, Nothing)
       return c.json(await tryOut(relay, await targetFor(relay, tenant, pathId(c, 'target'))))
     })
     .post('/targets/:target/rotate', async c => {

@@ -13,7 +13,7 @@ import { getTarget } from '../../shared/store/targets.ts'
 import { always, getWake, listFailed, reviveWake } from '../../shared/store/wakes.ts'
 import { type Caller, type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
-import { Id, onlyQuery, readBody } from './input.ts'
+import { Id, Nothing, readBody } from './input.ts'
 import { shownWake } from './tasks.ts'
 
 const Time = z.number().int().min(0)
@@ -70,8 +70,8 @@ export function redrive(relay: Relay): Hono<Env> {
       })
     })
     .post('/wakes/:id/retry', async c => {
-      onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
+      await readBody(c, Nothing)
       const name = readWakeId(c.req.param('id'))
       const wake = name && (await getWake(relay.table, name.subject, name.id))
       if (wake?.tenant !== tenant) throw new RouseError('not_found')

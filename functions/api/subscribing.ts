@@ -39,6 +39,12 @@ const Seconds = z
   .min(60)
   .max(365 * day)
 
+/** A state, spelled as in A2A 0.3 or as in our events: `input-required`, `input_required`. */
+const State = z.preprocess(
+  state => (typeof state === 'string' ? state.replaceAll('_', '-') : state),
+  z.enum(taskStates),
+)
+
 const Traceparent = z
   .string()
   .refine(
@@ -52,7 +58,7 @@ export const SubscriptionRequest = z.strictObject({
   taskId: TaskId.optional(),
   principal: Id.default(usualPrincipal),
   states: z
-    .array(z.enum(taskStates))
+    .array(State)
     .min(1)
     .max(taskStates.length)
     .default(['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required']),

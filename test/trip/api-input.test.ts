@@ -331,6 +331,36 @@ describe('a subscription', () => {
   })
 })
 
+test('no body is an empty one where nothing is required, and a route without fields refuses them by name', async () => {
+  expect((await api.ask('POST', '/v1/redrive')).body).toMatchObject({ dryRun: false })
+  const key = api.local.operatorKey
+  await refused('POST', '/v1/targets/none/enable', { body: { force: true } }, ['invalid', '/force'])
+  await refused('POST', '/v1/targets/none/test', { body: [] }, ['invalid', ''])
+  await refused('POST', '/v1/wakes/none/retry', { body: { at: 1 } }, ['invalid', '/at'])
+  await refused('POST', '/v1/wakes/none/retry', {}, ['not_found'])
+  await refused('POST', '/v1/keys', { key }, ['bad_request'])
+})
+
+describe('what is wrong with a field', () => {
+  const bad: [name: string, more: Fields, ...details: string[]][] = [
+    ['left out', { agent: undefined, targets: [{}] }, 'Required', 'Required'],
+    ['of another type', { taskId: 7 }, 'Expected string, received number'],
+    ['of a type that it may not have', { targets: [5] }, 'Expected string or object'],
+    [
+      'of no form that there is',
+      { credentials: { type: 'x' } },
+      'Expected one of bearer, basic, apiKey, oauth2',
+    ],
+    ['none of some words', { scope: 'all' }, 'Expected one of "task"|"agent"'],
+  ]
+  test.each(bad)('that is %s is told in plain words', async (_name, more, ...details) => {
+    const { body } = await api.ask('POST', '/v1/subscriptions', {
+      body: { agent: 'demo', client: 'me', ...more },
+    })
+    expect(body.errors).toMatchObject(details.map(detail => ({ detail: expect.stringContaining(detail) })))
+  })
+})
+
 describe('a key', () => {
   const bad: [name: string, body: Fields, pointer: string][] = [
     ['no scope', { scopes: [] }, '/scopes'],
@@ -359,6 +389,13 @@ describe('the page of errors', () => {
     const { pathname, hash } = new URL(String(type))
     expect((await api.ask('GET', pathname, { key: '' })).text).toContain(`id="${hash.slice(1)}"`)
   })
+})
+
+test('states may be spelled as in events, and are shown as in A2A 0.3', async () => {
+  const body = { agent: 'demo', client: 'me', states: ['input_required', 'auth-required'] }
+  const { id, states } = await api.must<{ id: string; states: string[] }>('POST', '/v1/subscriptions', body)
+  await api.ask('DELETE', `/v1/subscriptions/${id}`)
+  expect(states).toEqual(['input-required', 'auth-required'])
 })
 
 test('no log line of all this holds a secret, and nothing broke', () => {
