@@ -10,7 +10,6 @@ const table = {
   method_not_allowed: { status: 405, says: 'This address does not take that method.' },
   conflict: { status: 409, says: 'It exists already and differs, or it changed meanwhile.' },
   ambiguous: { status: 409, says: 'Several principals see this task; say which by ?principal=.' },
-  precondition_failed: { status: 412, says: 'It was changed by somebody else; read it again.' },
   tenant_deleted: {
     status: 409,
     says: 'A tenant of this name was deleted; some of what belonged to it is kept for 400 days, so nobody may have the name yet.',
@@ -19,7 +18,6 @@ const table = {
   unsupported_media_type: { status: 415, says: 'The body is not JSON, or in an encoding that is not taken.' },
   unreadable_push: { status: 422, says: 'The body is JSON but no A2A push notification.' },
   address_not_allowed: { status: 422, says: 'That address may not be called from here.' },
-  address_not_reachable: { status: 422, says: 'That address did not answer as it should.' },
   agent_unreachable: { status: 422, says: 'The agent could not be reached, so nothing was stored.' },
   agent_card_unreadable: { status: 422, says: 'The agent card cannot be read or names no usable interface.' },
   origin_changed: { status: 409, says: 'The card names an origin that was not pinned at registration.' },

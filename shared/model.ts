@@ -310,7 +310,7 @@ export type About = { agent: string } | { target: string } | { subscription: str
 
 export type Attempt = {
   at: number
-  verdict: 'delivered' | 'retry' | 'drop' | 'disable' | 'config'
+  verdict: 'delivered' | 'retry' | 'disable' | 'config'
   reason?: string
   status?: number
   milliseconds: number

@@ -6,8 +6,6 @@ export type Verdict =
   | { kind: 'delivered' }
   /** It may work later; `afterMs` is the target's own wish, already capped. */
   | { kind: 'retry'; reason: string; afterMs?: number }
-  /** This message can never work; the target is fine. */
-  | { kind: 'drop'; reason: string }
   /** The target is gone for good: switch off this generation of it, keep its messages. */
   | { kind: 'disable'; reason: string }
   /** The target is set up wrongly (its address or certificate): tell the owner, keep the messages. */

@@ -4,12 +4,8 @@ import { removeGrant } from './grants.ts'
 import { agentCallsKey, agentHealthKey, agentKey, agentKeysKey } from './keys.ts'
 import { get, put, remove, type Table } from './table.ts'
 
-export const getAgent = (
-  table: Table,
-  tenant: string,
-  agent: string,
-  lazy = false,
-): Promise<Agent | undefined> => get<Agent>(table, agentKey(tenant, agent), lazy)
+export const getAgent = (table: Table, tenant: string, agent: string): Promise<Agent | undefined> =>
+  get<Agent>(table, agentKey(tenant, agent))
 
 /**
  * Puts an agent where `before` stands (nothing, or the etag that was read).
