@@ -1,4 +1,5 @@
 // Reads an HTTP request out of whatever event Lambda was handed: Function URL, HTTP API, REST API, load balancer or VPC Lattice.
+import { isRecord } from '../shared/a2a/read.ts'
 
 /** An HTTP request as a door reads it. */
 export type HttpRequest = {
@@ -20,7 +21,7 @@ type Fields = Record<string, unknown>
  * @returns undefined for an event that is no HTTP request, such as one of a queue
  */
 export function readRequest(event: unknown): HttpRequest | undefined {
-  if (!isFields(event)) return undefined
+  if (!isRecord(event)) return undefined
   const context = fieldsOf(event.requestContext)
   const http = fieldsOf(context.http)
   const method = textOf(http.method) ?? textOf(event.httpMethod) ?? textOf(event.method)
@@ -38,10 +39,7 @@ export function readRequest(event: unknown): HttpRequest | undefined {
   }
 }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {})
+const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 

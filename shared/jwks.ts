@@ -1,5 +1,6 @@
 // Reads an agent's published key set and picks the keys that may have signed a JWT. Pure; it fetches and remembers nothing.
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import { isRecord } from './a2a/read.ts'
 import { limits } from './limits.ts'
 
 /** A published key that may verify. `id` is its JWK text: equal keys have equal ids. */
@@ -159,6 +160,3 @@ function importKey(jwk: Record<string, string>): KeyObject | undefined {
     return undefined
   }
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,4 +1,5 @@
 // Reads a compact JWS down to header and claims and refuses what needs no key to be refused. Pure; it verifies no signature.
+import { isRecord } from './a2a/read.ts'
 import { familyOf } from './jwks.ts'
 import { limits } from './limits.ts'
 import type { Reason } from './reasons.ts'
@@ -61,6 +62,3 @@ function readPart(part: string): Record<string, unknown> | undefined {
     return undefined
   }
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

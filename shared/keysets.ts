@@ -1,5 +1,5 @@
 // Keeps agents' published keys at hand: in memory, in the table, and fetched anew when they run out or do not fit. It judges no JWT.
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from './deadline.ts'
 import { chooseKeys, type KeyFlag, type PublishedKey, readJwks } from './jwks.ts'
 import { limits } from './limits.ts'
 import type { Log } from './log.ts'
@@ -14,7 +14,7 @@ export type KeySets = {
    * @param signal when it comes, what is at hand has to do: whatever else hangs must not cost the push its turn
    */
   keysFor: (of: AgentName, jwksUrl: string, want: Wanted, signal?: AbortSignal) => Promise<KeyAnswer>
-  /** Fetches a set that is missing or runs out within two minutes; for registration and tick. */
+  /** Fetches a set that is missing or runs out within two minutes; for registration, and for the look that tick asks for. */
   refresh: (of: AgentName, jwksUrl: string) => Promise<KeyReport>
 }
 
@@ -182,7 +182,7 @@ async function leaseAndFetch(parts: Parts, entry: Entry): Promise<void> {
 }
 
 async function waitForOther(parts: Parts, entry: Entry): Promise<void> {
-  const wait = parts.wait ?? sleep
+  const wait = parts.wait ?? pause
   for (let tries = 0; tries < fetchMs / pollMs && isFetchedElsewhere(parts, entry); tries++) {
     await wait(pollMs)
     await load(parts, entry)

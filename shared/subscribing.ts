@@ -1,7 +1,7 @@
 // Makes a subscription live and keeps its promises to the agent: hook, push config, first look, and its end. Used by the API only.
 import { type HandedOut, handOut, type PushConfig, registerConfig, removeConfig } from './a2a/configs.ts'
 import { callAs } from './calling.ts'
-import { hookSecrets, hookUrl } from './issued.ts'
+import { hookSecrets, hookUrl, signs } from './issued.ts'
 import { limits } from './limits.ts'
 import type { Agent, Registration, Subscription } from './model.ts'
 import { floorMs } from './policy.ts'
@@ -12,12 +12,12 @@ import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration } from './store/subscriptions.ts'
 import { getWatch, leaveWatch, openWatch, watchedBy } from './store/watches.ts'
 
-/** The push config of a subscription. With signed pushes no static secret: senders would put it where the JWT belongs. */
+/** The push config of a subscription, with secrets unless the agent signs. */
 function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
-  const { jwt, token, authorization } = agent.verification
+  const { token, authorization } = agent.verification
   const secrets = hookSecrets(relay, sub)
   const bare = { url: hookUrl(relay, sub.hook), id: sub.id }
-  if (jwt !== undefined) return bare
+  if (signs(agent)) return bare
   return {
     ...bare,
     ...(token === true && { token: secrets.token }),

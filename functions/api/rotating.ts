@@ -1,6 +1,7 @@
 // Replaces the token and credentials that were handed out with a hook; those before them are accepted for a while longer.
 import * as z from 'zod'
 import { RouseError } from '../../shared/errors.ts'
+import { signs } from '../../shared/issued.ts'
 import type { Agent, Subscription } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
@@ -24,7 +25,7 @@ type RotateRequest = z.infer<typeof RotateRequest>
 export async function rotate(relay: Relay, sub: Subscription, asked: RotateRequest) {
   const agent = await getAgent(relay.table, sub.tenant, sub.agent)
   if (agent === undefined) throw new RouseError('not_found')
-  if (agent.verification.jwt !== undefined)
+  if (signs(agent))
     throw new RouseError('conflict', { detail: 'Its agent signs its pushes: no secrets were handed out.' })
   const rotated = await nextGeneration(relay, sub, asked)
   const registration = await register(relay, rotated, agent)
