@@ -1,4 +1,4 @@
-// All stated limits in one place; the README's one table repeats them. Pure.
+// The stated limits of number and size, in one place, which the README's table repeats; limits of time stand where they are kept. Pure.
 import type { Rate } from './rates.ts'
 
 /**

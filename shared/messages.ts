@@ -1,4 +1,4 @@
-// What the two queues carry: pointers only, never bodies or secrets. Parsed here, so that a message of a future version is kept, not dropped.
+// What the two queues carry: ids, and of a wake's first attempt its event; never a task's body or a secret. Parsed here, so that a message of a future version is kept, not dropped.
 import * as z from 'zod/mini'
 import { taskStates } from './a2a/task.ts'
 
@@ -64,7 +64,7 @@ export const LookMessage = z.discriminatedUnion('kind', [
   KeysMessage,
 ])
 
-/** Wake one target. `wake` finds the record that a delivery in progress keeps. */
+/** Wake one target. `subject` and `id` name the record that the first attempt makes. */
 export const WakeMessage = z.object({
   v: version,
   kind: z.literal('wake'),

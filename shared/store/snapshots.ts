@@ -5,7 +5,7 @@ import type { Snapshot } from '../model.ts'
 import { snapshotKey } from './keys.ts'
 import { get, put, type Table } from './table.ts'
 
-/** A DynamoDB item holds 400 KB; the rest of it is for the story and the artifacts' list. Too large a body leaves those. */
+/** How long a snapshot is kept after its look. */
 const keptSeconds = 90 * 24 * 60 * 60
 
 /** Lists are kept as text: whole, never changed in part. Snapshots of before there were any have none. */
@@ -22,6 +22,7 @@ export async function putSnapshot(table: Table, watch: string, snapshot: Snapsho
       ...facts,
       works: JSON.stringify(works),
       story: JSON.stringify(story),
+      // An item holds 400 KB; what the body leaves is for the story and the artifacts' list, which stay when it is too large.
       ...(gz !== undefined && gz.length <= limits.snapshotBytes && { gz }),
       ttl: Math.ceil(snapshot.start / 1000) + keptSeconds,
     },
