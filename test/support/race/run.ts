@@ -122,7 +122,9 @@ export async function run(seed: number, stage: Stage, options: Options): Promise
   for (const { at } of [...story.moments, ...subscribers]) timeline.at(at, () => storm(at + spell))
   // What goes on for ever shows soon what it will ever show.
   const goesOn = !isTerminal(story.last.state)
-  const end = story.last.at + (goesOn ? (kind === 'polled' ? 0.2 : 3) : 6) * hour
+  const last = story.last.at + (goesOn ? (kind === 'polled' ? 0.2 : 3) : 6) * hour
+  // Between two ticks: a look that one of them has just begun would count as left over.
+  const end = Math.ceil(last / minute) * minute + minute / 2
   await timeline.run(end, () => world.queues.look.sent() <= mostLooks)
   return { world, subscribers, end, kind }
 }
