@@ -3,7 +3,11 @@ import type { Lasting, Trouble, Watch } from './model.ts'
 import { aheadTries } from './policy.ts'
 
 /** What is told of a trouble that stays. The next look that sees the task takes it back: the state is told again. */
-export type Alarm = 'task.lost_access' | 'task.orphaned' | 'subscription.credentials_expired'
+export type Alarm =
+  | 'task.lost_access'
+  | 'task.orphaned'
+  | 'task.too_large'
+  | 'subscription.credentials_expired'
 
 /** How long a task that was seen may be missing before it counts as orphaned: agents restart and move their stores. */
 export const orphanMs = 10 * 60_000
@@ -21,6 +25,8 @@ export function alarmOf(
   { trouble, since, times }: Lasting,
   now: number,
 ): Alarm | undefined {
+  // Asked again, it would be no smaller: who waits for the task is to look himself.
+  if (trouble === 'too_large') return 'task.too_large'
   if (trouble === 'credentials_expired') return 'subscription.credentials_expired'
   if (trouble === 'unauthorized') return times > 1 ? 'subscription.credentials_expired' : undefined
   if ((trouble !== 'not_found' && trouble !== 'forbidden') || times < aheadTries) return undefined

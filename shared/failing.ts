@@ -24,6 +24,7 @@ const lastingTroubles: ReadonlySet<Trouble> = new Set([
   'credentials_expired',
   'wrong_task',
   'unreadable',
+  'too_large',
   'unsupported_version',
 ])
 

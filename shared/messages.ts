@@ -80,6 +80,7 @@ export const WakeMessage = z.object({
       sub: z.exactOptional(z.string()),
       state: z.exactOptional(state),
       rev: z.exactOptional(z.number()),
+      tooLarge: z.exactOptional(z.boolean()),
       seq: z.exactOptional(z.number()),
       /** What else happened than that the task came to a state: the event's type and fields. */
       type: z.exactOptional(z.string()),

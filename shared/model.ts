@@ -226,6 +226,8 @@ export type Watch = {
   /** Digest of the artifacts, and the revision of the last snapshot that this watch put. */
   works?: string
   snap?: number
+  /** The agent's answer was too large: of this revision only its state is known. */
+  tooLarge?: boolean
   /** Since when looks have been answering a digest of the ring. */
   backSince?: number
   /** Until when budgets that ran out were told (see budgets.ts). */
@@ -279,6 +281,8 @@ export type Story = { steps: Transition[]; earlier?: Earlier }
 export type Snapshot = {
   /** The agent's task as JSON text; missing when it was too large to keep. */
   body?: string
+  /** The agent's answer was too large to be read: neither its body nor its artifacts are known. */
+  tooLarge?: boolean
   bytes: number
   start: number
   rev: number
@@ -299,6 +303,8 @@ export type InboxEntry = {
   /** Missing in a step of a task that was never seen. */
   state?: TaskState
   rev: number
+  /** Only the state is known: see {@link Watch}. */
+  tooLarge?: boolean
   at: number
   subscription: string
   /** What a step says beyond its type. */
@@ -336,6 +342,7 @@ export type Wake = {
   type: string
   state?: TaskState
   rev?: number
+  tooLarge?: boolean
   /** What is said beyond the type. */
   data?: Record<string, string>
   seq?: number

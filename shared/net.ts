@@ -27,11 +27,14 @@ export type NetRequest = {
   timeoutMs: number
   /** Limit of the answer's body, counted after inflation. */
   maxBytes: number
+  /** Gives back the start of a larger body instead of failing. */
+  cut?: boolean
   /** Ends the exchange before its time, as a `timeout`. */
   signal?: AbortSignal
 }
 
-export type NetReply = { status: number; headers: Headers; body: Uint8Array }
+/** `cut`: the body went on beyond its limit, and was left there. */
+export type NetReply = { status: number; headers: Headers; body: Uint8Array; cut?: true }
 
 /**
  * `too_large`: the answer's body or head passed its limit. `tls`: the certificate or the handshake is wrong.
@@ -230,7 +233,7 @@ function call({ url, request, headers, pinned, seen }: Call, signal: AbortSignal
     const asked = url.protocol === 'https:' ? https.request(options) : http.request(options)
     asked.on('response', answer => {
       seen.status = answer.statusCode ?? 0
-      read(answer, request.maxBytes).then(resolve, reject)
+      read(answer, request).then(resolve, reject)
     })
     asked.on('error', reject)
     // Without this, a 101 would end the connection without an answer or an error.
@@ -243,8 +246,9 @@ function call({ url, request, headers, pinned, seen }: Call, signal: AbortSignal
 }
 
 /** Reads the body as it comes, inflates it, and stops at the limit: what is not read yet is never inflated. */
-async function read(answer: http.IncomingMessage, maxBytes: number): Promise<NetReply> {
+async function read(answer: http.IncomingMessage, { maxBytes, cut = false }: NetRequest): Promise<NetReply> {
   const chunks: Uint8Array[] = []
+  const tooLarge = new NetError('too_large', `The answer is larger than ${maxBytes} bytes.`)
   let packed = 0
   let size = 0
   const count = async function* (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
@@ -256,18 +260,21 @@ async function read(answer: http.IncomingMessage, maxBytes: number): Promise<Net
   const collect = async (source: AsyncIterable<Uint8Array>): Promise<void> => {
     for await (const chunk of source) {
       size += chunk.length
-      if (size > maxBytes) throw new NetError('too_large', `The answer is larger than ${maxBytes} bytes.`)
-      chunks.push(chunk)
+      // What is beyond the limit is dropped at once: a piece that an inflater gives may be large.
+      chunks.push(size > maxBytes ? chunk.subarray(0, chunk.length - (size - maxBytes)) : chunk)
+      if (size > maxBytes) throw tooLarge
     }
   }
   await pipeline(answer, count, inflater(answer), collect).catch((error: unknown) => {
+    if (error === tooLarge && cut) return
     // An empty body is empty in every encoding, although inflaters call it cut short.
     if (!answer.complete || packed > 0) throw error
   })
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(answer.headersDistinct))
     for (const value of values) headers.append(name, value)
-  return { status: answer.statusCode ?? 0, headers, body: Buffer.concat(chunks) }
+  const reply = { status: answer.statusCode ?? 0, headers, body: Buffer.concat(chunks) }
+  return size > maxBytes ? { ...reply, cut: true } : reply
 }
 
 /** One layer of a known encoding at most: layers multiply what a small body can become (RFC 9110 section 8.4). */

@@ -95,7 +95,8 @@ export function compare(
   const digest = idOf(
     task.state,
     canonical(status.message ?? null),
-    canonical(task.raw.artifacts ?? null),
+    // Of one that was too large its artifacts are not known.
+    task.tooLarge === true ? 'too_large' : canonical(task.raw.artifacts ?? null),
     asked ? (task.timestamp ?? '') : '',
   )
   const exact = idOf(digest, task.timestamp ?? '')

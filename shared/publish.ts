@@ -17,6 +17,7 @@ type News = {
   name: number | string
   rev: number
   state?: TaskState
+  tooLarge?: boolean
   at: number
   /** Of a step; a revision's type is its state's. */
   type?: string
@@ -42,13 +43,14 @@ export const concerns = (audience: Audience, state: TaskState): boolean =>
  * for. May run again after a crash: entries and wakes have the same ids then.
  */
 export async function publish(relay: Relay, watch: Watch, audience: Audience): Promise<void> {
-  const { state, rev, changed } = watch
+  const { state, rev, changed, tooLarge } = watch
   const everybody = rev > watch.woken
   if (state !== undefined && (everybody || watch.fresh.length > 0)) {
     const told = audience.live.filter(
       sub => (everybody || watch.fresh.includes(sub.ref)) && wants(sub, state),
     )
-    await tellAll(relay, watch, told, { name: rev, rev, state, at: changed })
+    const size = tooLarge === true ? { tooLarge } : {}
+    await tellAll(relay, watch, told, { name: rev, rev, state, ...size, at: changed })
   }
   for (const text of watch.owed) {
     const { sub: only, ...step } = readStep(text)
@@ -74,7 +76,7 @@ async function enter(
 ): Promise<number | undefined> {
   if (client === undefined) return undefined
   const { tenant, agent, taskId, contextId } = watch
-  const { rev, state, at, data } = news
+  const { rev, state, tooLarge, at, data } = news
   const id = entryIdOf(watch, news.name, client)
   const entry = {
     id,
@@ -84,6 +86,7 @@ async function enter(
     ...(contextId !== undefined && { contextId }),
     ...(state !== undefined && { state }),
     rev,
+    ...(tooLarge !== undefined && { tooLarge }),
     at,
     subscription,
     ...(data !== undefined && { data }),

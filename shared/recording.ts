@@ -29,9 +29,8 @@ export async function record(
   found: Found,
 ): Promise<Recorded> {
   const { task, bytes, rev, now } = found
-  const { digest, ...works } = worksOf(task)
+  const { digest, changed, ...works } = compareWorks(watch, task)
   const { count } = works
-  const changed = digest !== watch.works && (count > 0 || watch.works !== undefined)
   const delay = delayOf(task.timestamp, now)
   const step: Transition = {
     at: now,
@@ -50,7 +49,7 @@ export async function record(
   const named = changedWorks(works.listed, before?.works.listed ?? []).slice(0, mostNamed)
   if (step.works !== undefined && named.length > 0) step.works.changed = named
   await putSnapshot(relay.table, watch.key, {
-    body: JSON.stringify(task.raw),
+    ...(task.tooLarge === true ? { tooLarge: true } : { body: JSON.stringify(task.raw) }),
     bytes,
     start: watch.lookAt,
     rev,
@@ -61,4 +60,14 @@ export async function record(
   })
   relay.log({ step: 'snapshot.saved', ...idsOf(watch), rev, bytes })
   return { works: digest, snap: rev, trail: { gone: waiting.length } }
+}
+
+/** The artifacts, and whether they are others than were known. Of a task that was too large none are, and none changed. */
+function compareWorks(watch: Watch, task: Task): ReturnType<typeof worksOf> & { changed: boolean } {
+  const works = worksOf(task)
+  if (task.tooLarge === true) return { ...works, digest: watch.works ?? works.digest, changed: false }
+  return {
+    ...works,
+    changed: works.digest !== watch.works && (works.count > 0 || watch.works !== undefined),
+  }
 }

@@ -67,6 +67,7 @@ export async function save(
     lease: publishes ? watch.lease : 0,
     ...(contextId !== undefined && { contextId }),
     ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
+    ...((isNew ? task.tooLarge : watch.tooLarge) === true && { tooLarge: true }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
     ...(due !== undefined && { due }),
     ...recorded,

@@ -8,8 +8,8 @@ import { nextSpan } from './trace.ts'
 
 /** Sends a wake once, the same bytes at every attempt: a receiver may compare them. Never throws for what the target does. */
 export async function sendWake(relay: Relay, target: Target, wake: Wake): Promise<Outcome> {
-  const { tenant, agent, taskId, contextId, about, state, rev, seq, type, at } = wake
-  const where = { tenant, target: target.target, wakeId: wake.id, seq, agent, taskId, contextId, state, rev }
+  const { tenant, agent, taskId, contextId, about, state, rev, tooLarge, seq, type, at } = wake
+  const where = { tenant, target: target.target, wakeId: wake.id, seq, agent, taskId, contextId }
   return sendWebhook({
     net: relay.net,
     url: target.url,
@@ -18,7 +18,7 @@ export async function sendWake(relay: Relay, target: Target, wake: Wake): Promis
     body: JSON.stringify({
       type,
       timestamp: new Date(at).toISOString(),
-      data: { ...wake.data, ...where, about },
+      data: { ...wake.data, ...where, state, rev, tooLarge, about },
     }),
     nowMs: relay.now(),
     ...(relay.trace !== undefined && { traceparent: nextSpan(relay.trace, relay.random(8)) }),

@@ -11,6 +11,8 @@ export type StepType =
   | 'task.cancel_refused'
   | 'task.orphaned'
   | 'task.lost_access'
+  /** The agent's answers are too large, and do not show its state within what is read of them. */
+  | 'task.too_large'
   | 'subscription.expired'
   | 'subscription.credentials_expired'
 

@@ -77,11 +77,12 @@ async function tellAgain(relay: Relay, target: string, entry: Entry, dryRun: boo
 function sendFirst(
   relay: Relay,
   { watch, sub, target, id }: { watch: Watch; sub: Subscription; target: string; id: string },
-  { type, rev, at, seq, state, data }: Entry,
+  { type, rev, at, seq, state, tooLarge, data }: Entry,
 ): Promise<void> {
   const of = {
     ...{ target, at, rev, seq, type, sub: sub.ref },
     ...(state !== undefined && { state }),
+    ...(tooLarge !== undefined && { tooLarge }),
     ...(data !== undefined && { data }),
   }
   relay.log({ step: 'wake.queued', tenant: watch.tenant, wake: writeWakeId(watch.key, id), target })

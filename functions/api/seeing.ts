@@ -33,7 +33,8 @@ const seconds = (from: number, to: number): number => Math.max(0, Math.round((to
 export async function shownTask(relay: Relay, watch: Watch, exposed: boolean) {
   const snapshot = await getSnapshot(relay.table, watch.key)
   const incomplete =
-    (snapshot?.works.count ?? 0) > 0 && (endsUnfinished(watch.state) || endsUnfinished(snapshot?.state))
+    (snapshot?.tooLarge === true || (snapshot?.works.count ?? 0) > 0) &&
+    (endsUnfinished(watch.state) || endsUnfinished(snapshot?.state))
   const withheld = incomplete && !exposed && (await isWithheld(relay, watch, snapshot))
   const { agent, taskId, principal, contextId, state, rev } = watch
   const body = bodyOf(snapshot, withheld)
@@ -55,7 +56,7 @@ export async function shownTask(relay: Relay, watch: Watch, exposed: boolean) {
     taskRev: snapshot?.rev ?? null,
     tooLarge: snapshot !== undefined && body === undefined,
     withheld,
-    artifacts: snapshot?.works ?? null,
+    artifacts: snapshot?.tooLarge === true ? null : (snapshot?.works ?? null),
     timeline: timelineOf(watch, snapshot),
   }
 }

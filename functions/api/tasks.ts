@@ -119,6 +119,7 @@ export const shownWake = (wake: Wake) => ({
   about: wake.about,
   state: wake.state,
   rev: wake.rev,
+  tooLarge: wake.tooLarge,
   data: wake.data,
   seq: wake.seq,
   at: wake.at,

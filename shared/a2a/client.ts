@@ -1,13 +1,14 @@
 // Asks agents about tasks, in either version and binding. Leaves to the network by the `net` it is given and keeps nothing.
 import { limits } from '../limits.ts'
 import type { ProtocolVersion } from '../model.ts'
-import { type Net, NetError, type NetRequest } from '../net.ts'
+import { type Net, NetError, type NetReply, type NetRequest } from '../net.ts'
 import { buildRequest, type Endpoint, exchangeMs, type Operation, secretsOf } from './endpoint.ts'
 import { isGiven, isRecord, parseBody, readTask } from './read.ts'
+import { readStart, readTaskStart } from './start.ts'
 import type { Task } from './task.ts'
 import { cleanWords, codes, type Failure, judgeFault, judgeReply } from './trouble.ts'
 
-/** A task as the agent answers it now. `bytes` is the size of the answer, inflated. */
+/** A task as the agent answers it now. `bytes` is the size of the answer, inflated; of one that was too large what was read. */
 export type Looked = { ok: true; task: Task; bytes: number } | Failure
 
 /** One page of an agent's tasks, reduced to what tells whether there is news. */
@@ -22,7 +23,7 @@ const deepestAnswer = 512
  */
 export async function getTask(net: Net, endpoint: Endpoint, taskId: string, now: number): Promise<Looked> {
   const ask = (short: boolean): Promise<Answer> =>
-    call(net, endpoint, getTaskOperation(endpoint.version, taskId, short), { id: taskId, now })
+    call(net, endpoint, getTaskOperation(endpoint.version, taskId, short), { id: taskId, now, start: true })
   let answer = await ask(endpoint.version === '1.0')
   // Agents that refuse the 0 give all of the history, which is better than no task.
   if (!answer.ok && answer.code === codes.invalidParams && endpoint.version === '1.0')
@@ -41,14 +42,17 @@ export async function cancelTask(net: Net, endpoint: Endpoint, taskId: string, n
     params: { id: taskId },
     rest: { verb: 'POST', path: ['tasks', taskId], action: 'cancel', body: {} },
   }
-  return taskOf(await call(net, endpoint, operation, { id: taskId, now }), taskId)
+  return taskOf(await call(net, endpoint, operation, { id: taskId, now, start: true }), taskId)
 }
 
 /** The task in an answer, if it is the one that was asked for. */
 function taskOf(answer: Answer, taskId: string): Looked {
   if (!answer.ok) return answer
-  const task = readTask(answer.value)
-  if (task === undefined) return { ok: false, trouble: 'unreadable', detail: 'The answer holds no task.' }
+  const task = answer.cut === true ? readTaskStart(answer.value, taskId) : readTask(answer.value)
+  if (task === undefined)
+    return answer.cut === true
+      ? tooLarge
+      : { ok: false, trouble: 'unreadable', detail: 'The answer holds no task.' }
   if (task.id !== taskId) return wrongTask
   return { ok: true, task, bytes: answer.bytes }
 }
@@ -92,8 +96,11 @@ function getTaskOperation(version: ProtocolVersion, taskId: string, short: boole
   }
 }
 
-/** What an agent answered: JSON-RPC's result or the body of HTTP+JSON; undefined if the body is empty. */
-export type Answer = { ok: true; value: unknown; bytes: number } | Failure
+/**
+ * What an agent answered: JSON-RPC's result or the body of HTTP+JSON; undefined if the body is empty. `cut`: the answer was
+ * too large, and this is what its start shows.
+ */
+export type Answer = { ok: true; value: unknown; bytes: number; cut?: true } | Failure
 
 type CallOptions = {
   /** Id of the JSON-RPC request. Every exchange has a connection's answer to itself, so it need not be unique. */
@@ -101,6 +108,8 @@ type CallOptions = {
   now?: number
   /** Secrets in the operation itself, to be kept out of the agent's words. */
   secrets?: string[]
+  /** Whether the start of too large an answer is of use. */
+  start?: boolean
 }
 
 /** Carries out one operation of A2A at an agent. Follows no redirect: credentials never move to another address. */
@@ -108,14 +117,14 @@ export async function call(
   net: Net,
   endpoint: Endpoint,
   operation: Operation,
-  { id, now = 0, secrets = [] }: CallOptions,
+  { id, now = 0, secrets = [], start = false }: CallOptions,
 ): Promise<Answer> {
   const request = buildRequest(endpoint, operation, id)
   if (request === undefined)
     return { ok: false, trouble: 'failed', detail: 'An id of this call cannot be put in a URL.' }
   const answer = await exchange(net, request, now)
   const read = answer.ok && endpoint.binding === 'JSONRPC' ? unwrap(answer, id) : answer
-  if (read.ok) return read
+  if (read.ok) return read.cut === true && !start ? tooLarge : read
   return { ...read, detail: cleanWords(read.detail, [...secrets, ...secretsOf(endpoint.credentials)]) }
 }
 
@@ -125,8 +134,10 @@ async function exchange(
   now: number,
 ): Promise<Answer> {
   try {
-    const reply = await net.request({ ...request, timeoutMs: exchangeMs, maxBytes: limits.answerBytes })
+    const asked = { ...request, timeoutMs: exchangeMs, maxBytes: limits.answerBytes, cut: true }
+    const reply = await net.request(asked)
     const bytes = reply.body.length
+    if (reply.cut === true) return readCut(reply, now)
     const parsed = parseBody(reply.body, deepestAnswer)
     const failure = judgeReply(reply, parsed.ok ? parsed.value : undefined, now)
     if (failure !== undefined) return failure
@@ -139,12 +150,28 @@ async function exchange(
   }
 }
 
+/** Of an answer that was too large its status and its start count. */
+function readCut(reply: NetReply, now: number): Answer {
+  const value = readStart(reply.body, deepestAnswer)
+  const failure = judgeReply(reply, value, now)
+  if (failure !== undefined) return failure
+  return value === undefined ? tooLarge : { ok: true, value, bytes: reply.body.length, cut: true }
+}
+
 function unwrap(answer: Answer & { ok: true }, id: string): Answer {
   if (!isRecord(answer.value) || !('result' in answer.value))
-    return { ok: false, trouble: 'unreadable', detail: 'The answer is no JSON-RPC response.' }
+    return answer.cut === true
+      ? tooLarge
+      : { ok: false, trouble: 'unreadable', detail: 'The answer is no JSON-RPC response.' }
   // JSON-RPC 2.0 section 5: the ids must be equal. Another one may mean another caller's answer.
   if (isGiven(answer.value.id) && String(answer.value.id) !== id) return wrongTask
   return { ...answer, value: answer.value.result }
+}
+
+const tooLarge: Failure = {
+  ok: false,
+  trouble: 'too_large',
+  detail: `The answer is larger than ${limits.answerBytes} bytes, and its start does not show a state.`,
 }
 
 const wrongTask: Failure = {

@@ -22,6 +22,8 @@ export type Task = {
   state: TaskState
   /** `status.timestamp` as written by the agent; often missing, never proof of freshness. */
   timestamp?: string
+  /** Only the start of the agent's object was read: `raw` holds its ids and its state, and nothing else is known. */
+  tooLarge?: true
   raw: Record<string, unknown>
 }
 

@@ -130,6 +130,7 @@ const entryOf = (stored: Partial<InboxEntry>): Omit<InboxEntry, 'seq'> => ({
   ...(stored.contextId !== undefined && { contextId: stored.contextId }),
   ...(stored.state !== undefined && { state: stored.state }),
   rev: stored.rev ?? 0,
+  ...(stored.tooLarge !== undefined && { tooLarge: stored.tooLarge }),
   at: stored.at ?? 0,
   subscription: stored.subscription ?? '',
   ...(stored.data !== undefined && { data: stored.data }),

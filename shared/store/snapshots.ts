@@ -34,10 +34,11 @@ export async function putSnapshot(table: Table, watch: string, snapshot: Snapsho
 export async function getSnapshot(table: Table, watch: string): Promise<Snapshot | undefined> {
   const stored = await get<Stored>(table, snapshotKey(watch))
   if (stored === undefined) return undefined
-  const { gz, bytes, start, rev, state, withheld = false } = stored
+  const { gz, tooLarge, bytes, start, rev, state, withheld = false } = stored
   return {
     ...{ bytes, start, rev, state, withheld },
     ...listsOf(stored),
+    ...(tooLarge === true && { tooLarge }),
     ...(gz !== undefined && { body: gunzipSync(gz).toString() }),
   }
 }

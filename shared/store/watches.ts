@@ -188,6 +188,7 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
   due?: number
   works?: string
   snap?: number
+  tooLarge?: boolean
   /** What becomes of the transitions that wait. */
   trail?: Trail
   overdueAt?: number
@@ -218,6 +219,7 @@ export async function saveLook(
     'failures',
     'alarm',
     ...(seen.backSince === undefined ? ['backSince'] : []),
+    ...(seen.tooLarge === undefined ? ['tooLarge'] : []),
     // Only what this look knew of: another may have been asked for meanwhile.
     ...(watch.cancel !== undefined && seen.cancel === undefined ? ['cancel'] : []),
   ]

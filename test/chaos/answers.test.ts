@@ -122,3 +122,68 @@ describe('an agent that does not cancel', () => {
     expect(heardBy(one.client)).toEqual(['task.cancel_refused', 'task.completed'])
   })
 })
+
+describe('an answer that is too large', () => {
+  /** A task with an artifact of 9 MB, before its status or behind it. */
+  const large = (state: string, order: 'first' | 'last'): Record<string, unknown> => {
+    const artifacts = [{ artifactId: 'a', parts: [{ text: 'x'.repeat(9 * 2 ** 20) }] }]
+    return order === 'last' ? { ...status(state), artifacts } : { artifacts, ...status(state) }
+  }
+
+  test('tells the state that its start shows, as too large, to inbox, target and reader', async () => {
+    const one = await begin('plain')
+    agent.put(one.taskId, large('failed', 'last'))
+    await trip.pass(120_000, 2)
+    const [told, ...more] = one.client.told()
+    expect(more).toEqual([])
+    expect(told).toMatchObject({ type: 'task.failed', data: { state: 'failed', rev: 2, tooLarge: true } })
+    const { entries } = await trip.inbox(one.client.name)
+    expect(entries).toMatchObject([{ type: 'task.failed', tooLarge: true }])
+    expect(await trip.wake(told?.id ?? '')).toMatchObject({ tooLarge: true })
+    const seen = await trip.call('GET', `/v1/tasks/plain/${one.taskId}`)
+    expect(seen).toMatchObject({
+      ...{ state: 'failed', tooLarge: true, task: null, artifacts: null, incomplete: true, stale: false },
+      timeline: { steps: [{ to: 'working' }, { to: 'failed' }] },
+    })
+  })
+
+  test('that does not show its state within that is told as such once, and the state once it is shown', async () => {
+    const one = await begin('plain')
+    agent.put(one.taskId, large('completed', 'first'))
+    await trip.pass(3_600_000, 6)
+    expect(heardBy(one.client)).toEqual(['task.too_large'])
+    expect(one.client.told()).toMatchObject([{ data: { state: 'working', rev: 1 } }])
+    const path = `/v1/tasks/plain/${one.taskId}`
+    expect(await trip.call('GET', path)).toMatchObject({ state: 'working', trouble: { code: 'too_large' } })
+    agent.put(one.taskId, status('completed'))
+    await trip.pass(6 * 3_600_000, 2)
+    expect(heardBy(one.client)).toEqual(['task.too_large', 'task.completed'])
+    expect(await trip.call('GET', path)).toMatchObject({ state: 'completed', tooLarge: false })
+  })
+})
+
+test('case 145: push configs are set and deleted in the version that the agent is found to speak', async () => {
+  const methods: string[] = []
+  const kept: unknown[] = []
+  agent.instead(({ id, method, params }) => {
+    methods.push(method)
+    const known = method.includes('/')
+    const error = { code: -32601, message: 'No such method' }
+    if (method.endsWith('/set')) kept.push(params)
+    const result = method.endsWith('/list') ? kept : params
+    return { body: JSON.stringify({ jsonrpc: '2.0', id, ...(known ? { result } : { error }) }) }
+  })
+  const hand = { url: `${agent.origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true }
+  await trip.call('PUT', '/v1/agents/aged', hand)
+  const subscribe = () => trip.subscribe('aged', { taskId: `odd-${++tasksMade}` })
+  const { made } = await subscribe()
+  expect(made).toMatchObject({ registration: { status: 'registered' } })
+  expect((await subscribe()).made).toMatchObject({ registration: { status: 'registered' } })
+  await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
+  agent.instead(undefined)
+  const config = 'tasks/pushNotificationConfig'
+  expect(methods.filter(method => /Config/.test(method))).toEqual([
+    ...['CreateTaskPushNotificationConfig', `${config}/set`, `${config}/list`],
+    ...[`${config}/set`, `${config}/list`, `${config}/delete`],
+  ])
+})

@@ -15,6 +15,7 @@ test.each<[what: string, trouble: Trouble, rev: number, times: number, since: nu
   ['one 401', 'unauthorized', 1, 1, 0],
   ['case 135: 401 again', 'unauthorized', 1, 2, 0, 'subscription.credentials_expired'],
   ['a refresh token that was refused', 'credentials_expired', 1, 1, 0, 'subscription.credentials_expired'],
+  ['case 142: an answer too large to show a state', 'too_large', 1, 1, 0, 'task.too_large'],
   ['case 140: an agent that is down for long', 'unreachable', 1, 99, orphanMs],
   ['case 146: another task for long', 'wrong_task', 1, 99, orphanMs],
 ])('%s', (_what, trouble, rev, times, since, alarm) => {

@@ -281,6 +281,44 @@ describe('what is answered', () => {
     expect(await look(rest)).toMatchObject({ ok: false, trouble: 'too_large' })
   })
 
+  const large = 'x'.repeat(9 * 2 ** 20)
+  const head = JSON.stringify(task).slice(0, -1)
+  const early = `${head},"artifacts":[{"parts":[{"text":"${large}"}]}]}`
+  const late = `{"artifacts":[{"parts":[{"text":"${large}"}]}],${head.slice(1)}}`
+
+  test.each<[way: string, send: (text: string) => Answer]>([
+    ['in one piece', body => ({ headers: { 'content-length': String(body.length) }, body })],
+    ['in pieces', text => ({ body: [text.slice(0, 1000), text.slice(1000)].map(one => Buffer.from(one)) })],
+    ['gzipped', text => ({ headers: { 'content-encoding': 'gzip' }, body: gzipSync(text) })],
+  ])('case 142: of an answer of 9 MB %s its start is believed, and nothing else', async (_way, send) => {
+    agent.answer(send(early))
+    expect(await look(rest)).toMatchObject({
+      ok: true,
+      bytes: 8 * 2 ** 20,
+      task: { id: 't-1', contextId: 'c-1', state: 'completed', tooLarge: true },
+    })
+    agent.answer(send(late))
+    expect(await look(rest)).toMatchObject({ ok: false, trouble: 'too_large' })
+    agent.answer(send(early.replace('t-1', 't-2')))
+    expect(await look(rest)).toMatchObject({ ok: false, trouble: 'wrong_task' })
+  })
+
+  test('case 142: an answer of JSON-RPC that is too large is still one to this request, or an error', async () => {
+    const answer = (text: string) => agent.answer({ body: text })
+    answer(`{"id":"t-1","result":${early}}`)
+    expect(await look(rpc)).toMatchObject({ ok: true, task: { state: 'completed', tooLarge: true } })
+    answer(`{"result":${early},"id":"t-1"}`)
+    expect(await look(rpc)).toMatchObject({ ok: true, task: { state: 'completed', tooLarge: true } })
+    answer(`{"id":"t-2","result":${early}}`)
+    expect(await look(rpc)).toMatchObject({ ok: false, trouble: 'wrong_task' })
+    answer(`{"id":"t-1","error":{"code":-32001,"message":"Gone","data":"${large}"}}`)
+    expect(await look(rpc)).toMatchObject({ ok: false, trouble: 'not_found', detail: 'Gone' })
+    answer(`{"id":"t-1","extra":"${large}"}`)
+    expect(await look(rpc)).toMatchObject({ ok: false, trouble: 'too_large' })
+    agent.answer({ status: 503, body: large })
+    expect(await look(rpc)).toMatchObject({ ok: false, trouble: 'unreachable' })
+  })
+
   test.each<[value: string, ms: number | undefined]>([
     ['7', 7000],
     ['0', 0],
