@@ -1,16 +1,17 @@
 // Makes a subscription live and keeps its promises to the agent: hook, push config, first look, and its end. Used by the API only.
 import { type HandedOut, handOut, type PushConfig, registerConfig, removeConfig } from './a2a/configs.ts'
-import { callAs } from './calling.ts'
 import { hookSecrets, hookUrl, signs } from './issued.ts'
 import { limits } from './limits.ts'
 import type { Agent, Registration, Subscription } from './model.ts'
 import { floorMs } from './policy.ts'
 import { sendLook } from './queue.ts'
 import { type Relay, within } from './relay.ts'
+import { getCalls } from './store/calls.ts'
 import { removeGrant } from './store/grants.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration } from './store/subscriptions.ts'
 import { getWatch, leaveWatch, openWatch, watchedBy } from './store/watches.ts'
+import { callInVersion } from './versions.ts'
 
 /** The push config of a subscription, with secrets unless the agent signs. */
 function pushConfigOf(relay: Relay, sub: Subscription, agent: Agent): PushConfig {
@@ -89,9 +90,13 @@ async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): P
     return { status: 'unsupported', detail: 'The agent cannot push, so its tasks are polled.' }
   if (sub.taskId === undefined) return { status: 'handed_out' }
   const { taskId } = sub
-  const called = await callAs(relay, agent, [sub], async endpoint => {
+  const calls = await getCalls(relay.table, agent)
+  const called = await callInVersion(relay, { agent, calls }, [sub], async endpoint => {
     const made = await registerConfig(relay.net, endpoint, taskId, pushConfigOf(relay, sub, agent))
-    return 'status' in made ? { ok: true as const, registration: made } : made
+    if (!('status' in made)) return made
+    // What the agent would not do in this version does not show that it speaks it.
+    if (made.status === 'failed') return { ok: false, trouble: 'failed', detail: made.detail ?? '' } as const
+    return { ok: true as const, registration: made }
   })
   return called.ok ? called.registration : { status: 'failed', detail: called.detail }
 }
@@ -116,7 +121,8 @@ export async function endAtAgent(
   await silence(relay, sub)
   const { taskId } = sub
   if (taskId === undefined || agent === undefined || !agent.pushes) return { removedAtAgent: false }
-  const removed = await callAs(relay, agent, [sub], endpoint =>
+  const calls = await getCalls(relay.table, agent)
+  const removed = await callInVersion(relay, { agent, calls }, [sub], endpoint =>
     removeConfig(relay.net, endpoint, taskId, sub.id),
   )
   // Its token was needed for that.

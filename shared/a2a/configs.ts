@@ -1,5 +1,5 @@
 // Hands out push configs in either version's shape, and sets and deletes them at the agent. Keeps nothing.
-import type { ProtocolVersion, Registration } from '../model.ts'
+import type { ProtocolVersion, Registration, Trouble } from '../model.ts'
 import type { Net } from '../net.ts'
 import { type Answer, call } from './client.ts'
 import type { Endpoint, Operation } from './endpoint.ts'
@@ -36,8 +36,8 @@ export function handOut(config: PushConfig, version: ProtocolVersion): HandedOut
 
 /**
  * Creates a config at the agent and confirms it by listing: some agents take a config and drop it without a word.
- * @returns `registered`, `unsupported`, or `failed` with the agent's own words; the failure itself of a call whose
- * credentials were refused, which better ones may mend
+ * @returns `registered`, `unsupported`, or `failed` with the agent's own words; the failure itself of a call that better
+ * credentials, or another version, may mend
  */
 export async function registerConfig(
   net: Net,
@@ -48,7 +48,7 @@ export async function registerConfig(
   const ask = (operation: Operation): Promise<Answer> =>
     call(net, endpoint, operation, { id: config.id, secrets: secretsIn(config) })
   const created = await create(ask, endpoint, taskId, config)
-  if (!created.ok) return created.trouble === 'unauthorized' ? created : refused(created)
+  if (!created.ok) return mendable.has(created.trouble) ? created : refused(created)
   let pageToken: string | undefined
   for (let page = 0; page < mostPages; page++) {
     const listed = await ask(listOperation(endpoint.version, taskId, pageToken))
@@ -85,6 +85,8 @@ export async function removeConfig(
 type Ask = (operation: Operation) => Promise<Answer>
 
 const mostPages = 5
+
+const mendable: ReadonlySet<Trouble> = new Set(['unauthorized', 'unsupported_version'])
 
 const registered: Registration = { status: 'registered' }
 

@@ -161,7 +161,7 @@ describe('a registration', () => {
       detail: 'Refused … with … and …; path hooks/… no field "x"',
     })
     expect(agent.requests).toHaveLength(1)
-    expect(await register({ ...rpc, ...old })).toMatchObject({ status: 'failed' })
+    expect(await register({ ...rpc, ...old })).toMatchObject({ ok: false, trouble: 'unsupported_version' })
     agent.answer(agentOf({ [set]: { error: { code: -32602, message } } }))
     await register({ ...rpc, ...old })
     expect(agent.requests).toHaveLength(3)
