@@ -1,4 +1,4 @@
-// Makes a subscription live and keeps its promises to the agent: hook, push config, first look, and its end. Used by the API only.
+// Makes a subscription live and keeps its promises to the agent: hook, push config, first look, and its end. Used by the API, and by a timer where a request died.
 import { type HandedOut, handOut, type PushConfig, registerConfig, removeConfig } from './a2a/configs.ts'
 import { hookSecrets, hookUrl, signs } from './issued.ts'
 import { limits } from './limits.ts'
@@ -6,10 +6,11 @@ import type { Agent, Registration, Subscription } from './model.ts'
 import { floorMs } from './policy.ts'
 import { sendLook } from './queue.ts'
 import { type Relay, within } from './relay.ts'
+import { getAgent } from './store/agents.ts'
 import { getCalls } from './store/calls.ts'
 import { removeGrant } from './store/grants.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
-import { endSubscription, recordRegistration } from './store/subscriptions.ts'
+import { endSubscription, recordRegistration, untimeSubscription } from './store/subscriptions.ts'
 import { getWatch, leaveWatch, openWatch, watchedBy } from './store/watches.ts'
 import { callInVersion } from './versions.ts'
 
@@ -73,7 +74,7 @@ export async function register(relay: Relay, sub: Subscription, agent: Agent): P
   if (sub.registration.status === 'registered') return sub.registration
   const registration = await registrationFor(relay, sub, agent)
   if (registration.status !== sub.registration.status || registration.detail !== sub.registration.detail)
-    await recordRegistration(relay.table, sub.ref, registration)
+    await recordRegistration(relay.table, sub.ref, registration, sub.taskId !== undefined)
   relay.log({
     step: 'subscription.registered',
     tenant: sub.tenant,
@@ -100,6 +101,21 @@ async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): P
   })
   return called.ok ? called.registration : { status: 'failed', detail: called.detail }
 }
+
+/** Finishes what a request left that died once its subscription was bound to a task. A repeat changes nothing. */
+export async function makeWhole(world: Relay, sub: Subscription, taskId: string): Promise<void> {
+  const relay = within(world, { trace: sub.traceparent })
+  // One that finds its task full stays off it: who asked for it was told nothing, and is told so when he asks again.
+  if (await watchTask(relay, sub, taskId)) {
+    const agent = await getAgent(relay.table, sub.tenant, sub.agent)
+    if (agent !== undefined) await register(relay, sub, agent)
+    await lookSoon(relay, sub)
+    relay.log({ step: 'subscription.finished', tenant: sub.tenant, subscription: sub.id, ...namesOf(sub) })
+  }
+  await untimeSubscription(relay.table, sub.ref, taskId)
+}
+
+const namesOf = ({ agent, taskId }: Subscription) => ({ agent, task: taskId })
 
 /** Ends a subscription on our side: from now on nobody is woken by it. */
 export async function silence(relay: Relay, sub: Subscription): Promise<void> {

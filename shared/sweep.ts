@@ -1,4 +1,4 @@
-// What happens when a subscription is due: an unbound one ends, an agent-wide one looks for tasks that no push told of.
+// What happens when a subscription is due: an unbound one ends, one that was left half made is finished, an agent-wide one looks for tasks that no push told of.
 import { listTasks } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import type { Agent, Subscription } from './model.ts'
@@ -11,6 +11,7 @@ import { getAgent } from './store/agents.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, getSubscription, recordSweep } from './store/subscriptions.ts'
 import { getWatch, openWatch, watchedBy } from './store/watches.ts'
+import { makeWhole } from './subscribing.ts'
 import { enterAgent, leaveAgent } from './turns.ts'
 import { callInVersion } from './versions.ts'
 
@@ -27,12 +28,16 @@ export async function settleSubscription(relay: Relay, ref: string): Promise<'do
   const sub = await getSubscription(relay.table, ref)
   const now = relay.now()
   if (sub === undefined || sub.status !== 'active') return 'done'
+  if (sub.scope === 'task' && sub.taskId !== undefined) {
+    await makeWhole(relay, sub, sub.taskId)
+    return 'done'
+  }
   if (sub.expiresAt <= now) {
     await endSubscription(relay.table, ref, 'expired', now)
     return 'done'
   }
   if (sub.scope === 'agent') await sweep(relay, sub)
-  else if (sub.taskId === undefined && sub.bindBy !== undefined && sub.bindBy <= now) {
+  else if (sub.bindBy !== undefined && sub.bindBy <= now) {
     await tellOperations(
       relay,
       sub.tenant,

@@ -284,7 +284,7 @@ export async function bind(relay: Relay, sub: Subscription, taskId: string) {
     throw new RouseError('conflict', { detail: 'It covers every task of its agent.' })
   // Looked at first, because a binding stays.
   if (!(await hasRoom(relay, sub, taskId))) throw full()
-  const bound = await bindSubscription(relay.table, sub.ref, taskId)
+  const bound = await bindSubscription(relay.table, sub.ref, taskId, relay.now())
   if (bound === undefined) throw new RouseError('conflict', { detail: 'It is bound to another task.' })
   if (!(await watchTask(relay, bound, taskId))) throw full()
   const agent = await getAgent(relay.table, sub.tenant, sub.agent)

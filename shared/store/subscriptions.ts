@@ -6,6 +6,8 @@ import { get, put, type Table, update } from './table.ts'
 const daySeconds = 24 * 60 * 60
 /** How long a subscription is remembered after it ended. */
 const tombstoneSeconds = 30 * daySeconds
+/** Longer than a request may take: what binds a subscription to its task is finished by the timer if it died. */
+const wholeMs = 60_000
 
 export const getSubscription = (table: Table, ref: string): Promise<Subscription | undefined> =>
   get<Subscription>(table, subscriptionKey(ref))
@@ -28,9 +30,11 @@ const lastWordsMs = 6 * daySeconds * 1000
 export const isHeard = (sub: Subscription | undefined, now: number): sub is Subscription =>
   sub !== undefined && sub.status !== 'deleted' && sub.expiresAt + lastWordsMs > now
 
-/** Its timer: until when it may bind, or when it is swept next. */
-const timerOf = (sub: Subscription): number | undefined =>
-  sub.scope === 'agent' ? sub.sweepAt : sub.taskId === undefined ? sub.bindBy : undefined
+/** Its timer: until when it may bind, when it is swept next, or when whoever subscribed is taken to have died before it was whole. */
+const timerOf = (sub: Subscription): number | undefined => {
+  if (sub.scope === 'agent') return sub.sweepAt
+  return sub.taskId === undefined ? sub.bindBy : sub.createdAt + wholeMs
+}
 
 /** Puts a new subscription; gives back the one that stands when its ref was put before (a repeated request). */
 export async function putSubscription(table: Table, sub: Subscription): Promise<Subscription> {
@@ -54,29 +58,53 @@ export async function putSubscription(table: Table, sub: Subscription): Promise<
   return written.ok ? sub : (written.old ?? sub)
 }
 
-/** Binds to a task once and for all: of two tasks pushed at the same time the first wins. */
+/**
+ * Binds to a task once and for all: of two tasks pushed at the same time the first wins.
+ * @param now given by who has nothing else that brings him back: a timer then tells if he died before the rest was done
+ */
 export async function bindSubscription(
   table: Table,
   ref: string,
   taskId: string,
+  now?: number,
 ): Promise<Subscription | undefined> {
+  const key = subscriptionKey(ref)
+  const timed =
+    now === undefined ? ' REMOVE #slot, #due, #holds, #group,' : ', #slot = :slot, #due = :due REMOVE'
   const bound = await update<Subscription>(
     table,
-    subscriptionKey(ref),
-    'SET #taskId = :taskId REMOVE #slot, #due, #holds, #group, #bindBy',
-    { taskId, active: 'active' },
+    key,
+    `SET #taskId = :taskId${timed} #bindBy`,
+    {
+      ...{ taskId, active: 'active' },
+      ...(now !== undefined && { slot: slotOf(key.pk, table.shards), due: now + wholeMs }),
+    },
     '#status = :active AND (attribute_not_exists(#taskId) OR #taskId = :taskId)',
   )
   return bound.ok ? bound.item : undefined
 }
 
-export const recordRegistration = (table: Table, ref: string, registration: Registration) =>
+/**
+ * Records what came of the push config at the agent.
+ * @param whole whether the subscription is on the watch of its task: then there is nothing left that a timer must finish
+ */
+export const recordRegistration = (table: Table, ref: string, registration: Registration, whole: boolean) =>
   update<Subscription>(
     table,
     subscriptionKey(ref),
-    'SET #registration = :registration',
+    `SET #registration = :registration${whole ? ' REMOVE #slot, #due, #holds, #group' : ''}`,
     { registration },
     'attribute_exists(#pk)',
+  )
+
+/** Takes off the timer of one that is bound to a task. */
+export const untimeSubscription = (table: Table, ref: string, taskId: string) =>
+  update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'REMOVE #slot, #due, #holds, #group',
+    { taskId },
+    '#taskId = :taskId',
   )
 
 /** Replaces the credentials GetTask is called with. */

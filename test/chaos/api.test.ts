@@ -139,6 +139,53 @@ test.each(deaths)(
   },
 )
 
+const left: { way: string; path: (id: string) => Promise<[method: string, path: string, Fields]> }[] = [
+  {
+    way: 'new',
+    path: async id => {
+      const body = { agent: 'demo', client: id, taskId: await caller.send('work') }
+      return ['PUT', `/v1/subscriptions/${id}`, body]
+    },
+  },
+  {
+    way: 'bound',
+    path: async id => {
+      await subscribed(id, { agent: 'demo', client: id })
+      return ['POST', `/v1/subscriptions/${id}/bind`, { taskId: await caller.send('work') }]
+    },
+  },
+]
+
+test.each(left)(
+  'a subscription that is $way whose request dies after any of its writes is whole or not there, without a repeat',
+  patience,
+  async ({ way, path }) => {
+    const made: string[] = []
+    for (let at = 1, writes = at; writes >= at; at++) {
+      const id = `left-${way}-${at}`
+      const [method, to, body] = await path(id)
+      writes = 0
+      plan = call => (isWrite(call) && ++writes >= at ? 'fail_after' : undefined)
+      await api.ask(method, to, { body })
+      plan = () => undefined
+      made.push(id)
+    }
+    expect(made.length).toBeGreaterThan(4)
+    api.local.advance(61_000)
+    await api.local.drain()
+    const found = await Promise.all(made.map(id => api.ask<Fields>('GET', `/v1/subscriptions/${id}`)))
+    const bound = found.filter(({ status, body }) => status === 200 && body.taskId !== undefined)
+    expect(bound.length).toBeGreaterThan(2)
+    for (const { body } of bound) {
+      expect(body).toMatchObject({ status: 'active', registration: { status: 'registered' } })
+      expect(await configsAt(api, String(body.taskId))).toHaveLength(1)
+      const [kept] = await named('S#', String(body.id))
+      expect(kept).not.toHaveProperty('due')
+    }
+    await seen(bound.map(({ body }) => ({ taskId: String(body.taskId) })))
+  },
+)
+
 test.each(deaths)(
   'a deletion whose request %s any of its writes is made whole by a repeat',
   patience,
