@@ -16,14 +16,20 @@ import { getSubscription, isHeard } from '../shared/store/subscriptions.ts'
 import { getTarget } from '../shared/store/targets.ts'
 import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
 import { getWatch } from '../shared/store/watches.ts'
+import { traceIdOf } from '../shared/trace.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
 
 export const door = (world: Relay): QueueHandler =>
-  eachRecord(world, async body => {
+  eachRecord(world, async (body, mention) => {
     const message = DeliverMessage.parse(body)
     if (message.kind === 'target') return lookAfter(world, message)
     const watch = message.of?.about === undefined ? await getWatch(world.table, message.subject) : undefined
     const relay = within(world, { trace: message.trace, parent: watch?.parent })
+    mention({
+      ...traceOf(message),
+      ...(watch && taskOf(watch)),
+      wake: writeWakeId(message.subject, message.id),
+    })
     const now = relay.now()
     const seed = message.of && seedOf(watch, message, message.of)
     if (message.of !== undefined && seed === undefined) return 'done'
@@ -80,17 +86,18 @@ const groupOf = (seed: Wake | undefined, message: WakeMessage): string =>
   seed === undefined ? message.subject : targetGroup(seed.tenant, seed.target)
 
 async function attempt(
-  relay: Relay,
+  world: Relay,
   watch: Watch | undefined,
   message: WakeMessage,
   wake: Wake,
 ): Promise<Handled> {
-  const end = (standing: Standing): Promise<Handled> => record(relay, message, wake, standing)
-  const target = await getTarget(relay.table, wake.tenant, wake.target)
-  if (target === undefined || target.status === 'disabled') return end({ status: 'dropped' })
-  const entered = await enter(relay, target, wake.turns ?? 0)
+  const target = await getTarget(world.table, wake.tenant, wake.target)
+  const entered = target?.status === 'active' ? await enter(world, target, wake.turns ?? 0) : undefined
   // Read last: deletion means that no wake is sent from then on.
-  const sub = wake.sub === undefined ? undefined : await getSubscription(relay.table, wake.sub)
+  const sub = wake.sub === undefined ? undefined : await getSubscription(world.table, wake.sub)
+  const relay = within(world, { trace: sub?.traceparent })
+  const end = (standing: Standing): Promise<Handled> => record(relay, message, wake, standing)
+  if (target === undefined || entered === undefined) return end({ status: 'dropped' })
   const needless = needlessness(watch, sub, wake, relay.now())
   if (needless !== undefined) {
     if (entered.kind === 'inside') await leaveUnused(relay, target, entered)
@@ -100,7 +107,7 @@ async function attempt(
   if (entered.kind === 'paused') return end(waits)
   if (entered.kind === 'full') return end({ ...later(relay, entered.waitMs), turns: (wake.turns ?? 0) + 1 })
   const begun = relay.now()
-  const outcome = await sendWake(within(relay, { trace: sub?.traceparent }), target, wake)
+  const outcome = await sendWake(relay, target, wake)
   relay.log({ step: 'wake.sent', ...idsOf(wake), verdict: outcome.kind, status: outcome.status })
   await leave(relay, target, entered, outcome)
   const standing = standingAfter(relay, wake, outcome, begun)
@@ -165,6 +172,10 @@ async function record(relay: Relay, message: WakeMessage, wake: Wake, standing: 
   await sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject, id }, next - relay.now())
   return 'done'
 }
+
+const traceOf = ({ trace }: WakeMessage) => (trace === undefined ? {} : { trace: traceIdOf(trace) })
+
+const taskOf = ({ tenant, agent, taskId, parent }: Watch) => ({ tenant, agent, task: taskId, parent })
 
 const idsOf = (wake: Wake) => ({
   tenant: wake.tenant,

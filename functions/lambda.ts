@@ -31,6 +31,9 @@ export function onLambda<Event, Result>(
   }
 }
 
+/** Takes the ids of what a message turns out to be about, for the line that tells if it fails. */
+export type Mention = (ids: Record<string, unknown>) => void
+
 /**
  * Runs a batch side by side and reports the records that shall come again (ReportBatchItemFailures). A poison
  * message fails alone, so that its neighbours are not repeated and it reaches the dead-letter queue.
@@ -39,15 +42,19 @@ export function onLambda<Event, Result>(
  */
 export function eachRecord(
   relay: Pick<Relay, 'log'>,
-  handle: (body: unknown) => Promise<Handled>,
+  handle: (body: unknown, mention: Mention) => Promise<Handled>,
   subjectOf: (body: unknown) => string | undefined = () => undefined,
 ): (event: SQSEvent) => Promise<SQSBatchResponse> {
   const run = async ({ messageId, body, attributes }: SQSRecord): Promise<string | undefined> => {
+    let about: Record<string, unknown> = {}
+    const mention: Mention = ids => {
+      about = { ...about, ...ids }
+    }
     try {
-      return (await handle(JSON.parse(body))) === 'again' ? messageId : undefined
+      return (await handle(JSON.parse(body), mention)) === 'again' ? messageId : undefined
     } catch (error) {
       const receives = attributes.ApproximateReceiveCount
-      relay.log({ step: 'message.failed', level: 'error', messageId, receives, error })
+      relay.log({ step: 'message.failed', level: 'error', ...about, messageId, receives, error })
       return messageId
     }
   }

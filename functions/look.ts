@@ -1,5 +1,5 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
-import type { Looked } from '../shared/asking.ts'
+import { idsOf, type Looked } from '../shared/asking.ts'
 import { contradicts, isDisputable } from '../shared/disputes.ts'
 import { createKeySets } from '../shared/keysets.ts'
 import { LookMessage, NoticeMessage, type WatchMessage } from '../shared/messages.ts'
@@ -11,22 +11,24 @@ import { watchOf } from '../shared/store/keys.ts'
 import { keyStore } from '../shared/store/keysets.ts'
 import { getNotice, settleNotice } from '../shared/store/notices.ts'
 import { getSubscription, isLive } from '../shared/store/subscriptions.ts'
+import { parentOf } from '../shared/store/trees.ts'
 import { getWatch, openWatch, watchedBy } from '../shared/store/watches.ts'
 import { settleSubscription } from '../shared/sweep.ts'
 import { putOff } from '../shared/timing.ts'
+import { traceIdOf } from '../shared/trace.ts'
 import { lookAt } from '../shared/watching.ts'
-import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
+import { eachRecord, type Handled, type Mention, onLambda, type QueueHandler } from './lambda.ts'
 
 export const door = (relay: Relay): QueueHandler => {
   const { net, now, log, table } = relay
   const keySets = createKeySets({ net, store: keyStore(table), now, log })
-  const handle = async (body: unknown): Promise<Handled> => {
+  const handle = async (body: unknown, mention: Mention): Promise<Handled> => {
     const message = LookMessage.parse(body)
-    if (message.kind === 'notice') return lookForNotice(within(relay, message), message)
-    if (message.kind === 'pending') return lookForPending(relay, message.notice)
+    if (message.kind === 'notice') return lookForNotice(relay, message, mention)
+    if (message.kind === 'pending') return lookForPending(relay, message.notice, mention)
     if (message.kind === 'subscription') return settleSubscription(relay, message.sub)
     if (message.kind === 'keys') return refreshKeys(relay, keySets, message)
-    return lookForWatch(within(relay, message), message)
+    return lookForWatch(within(relay, message), message, mention)
   }
   return eachRecord(relay, handle, subjectOf)
 }
@@ -39,22 +41,25 @@ function subjectOf(body: unknown): string | undefined {
 
 export const handler = onLambda('look', door)
 
-async function lookForPending(relay: Relay, key: string): Promise<Handled> {
+async function lookForPending(relay: Relay, key: string, mention: Mention): Promise<Handled> {
   const notice = await getNotice(relay.table, key)
   if (notice === undefined) return 'done'
   const { sub, taskId, state, at } = notice
-  return lookForNotice(relay, { v: 1, kind: 'notice', notice: key, timer: true, sub, taskId, state, at })
+  const message = { v: 1, kind: 'notice', notice: key, timer: true, sub, taskId, state, at } as const
+  return lookForNotice(relay, message, mention)
 }
 
-async function lookForNotice(world: Relay, message: NoticeMessage): Promise<Handled> {
+async function lookForNotice(world: Relay, message: NoticeMessage, mention: Mention): Promise<Handled> {
+  mention({ ...traced(message.trace), sub: message.sub, task: message.taskId })
   const sub = await getSubscription(world.table, message.sub)
-  if (!isLive(sub, world.now())) return settle(world, message, 'subscription_over')
-  const relay = within(world, { trace: sub.traceparent })
+  const relay = within(world, { trace: sub?.traceparent ?? message.trace, parent: sub && parentOf(sub) })
+  mention({ ...traced(sub?.traceparent), ...agentOf(sub), parent: sub && parentOf(sub) })
+  if (!isLive(sub, world.now())) return settle(relay, message, 'subscription_over', sub)
   if (sub.scope === 'task' && sub.taskId !== undefined && sub.taskId !== message.taskId)
-    return settle(relay, message, 'unexpected_task')
+    return settle(relay, message, 'unexpected_task', sub)
   const unbound = sub.scope === 'task' && sub.taskId === undefined
   const watch = await watchFor(relay, sub, message.taskId, !unbound)
-  if (watch === undefined) return settle(relay, message, 'watch_full')
+  if (watch === undefined) return settle(relay, message, 'watch_full', sub)
   const looked = await lookAt(within(relay, { parent: watch.parent }), watch, {
     cause: { at: message.at, state: message.state },
     own: isOwn(watch, message),
@@ -62,7 +67,7 @@ async function lookForNotice(world: Relay, message: NoticeMessage): Promise<Hand
     patient: (message.tries ?? 0) < aheadTries,
     ...(unbound && { unbound: sub }),
   })
-  return afterNotice(relay, watch, message, looked, unbound)
+  return afterNotice(relay, { watch, sub }, message, looked)
 }
 
 /** The watch of a task, opened if there is none. A bound or agent-wide subscription is on it from now on. */
@@ -82,11 +87,11 @@ async function watchFor(
 
 async function afterNotice(
   relay: Relay,
-  watch: Watch,
+  { watch, sub }: { watch: Watch; sub: Subscription },
   message: NoticeMessage,
   looked: Looked,
-  unbound: boolean,
 ): Promise<Handled> {
+  const unbound = sub.scope === 'task' && sub.taskId === undefined
   const tries = message.tries ?? 0
   // Who was let in begins to wait anew.
   const { waited: _, ...letIn } = message
@@ -94,7 +99,7 @@ async function afterNotice(
     case 'shown':
       if (contradicts(message.state, looked.state) && (await isDisputable(relay, watch.key, message)))
         return 'done'
-      return settle(relay, message, 'shown')
+      return settle(relay, message, 'shown', sub)
     case 'waits':
       if (!unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())) return 'done'
       return later(relay, watch, message, trailingMs(looked.ms, message))
@@ -104,19 +109,21 @@ async function afterNotice(
     case 'ahead':
       return later(relay, watch, { ...letIn, tries: tries + 1, at: relay.now() }, windowMs * 2 ** tries)
     case 'dropped':
-      return settle(relay, message, looked.why)
+      return settle(relay, message, looked.why, sub)
     case 'trouble':
-      if (looked.lasting && tries >= aheadTries) return settle(relay, message, looked.trouble)
+      if (looked.lasting && tries >= aheadTries) return settle(relay, message, looked.trouble, sub)
       // A watched task is looked at again by its own chain and timer; a push of an unknown one has only itself.
-      if (looked.watched) return looked.lasting ? settle(relay, message, looked.trouble) : 'done'
+      if (looked.watched) return looked.lasting ? settle(relay, message, looked.trouble, sub) : 'done'
       if (tries >= aheadTries) return 'done'
       return later(relay, watch, { ...letIn, tries: tries + 1 }, looked.afterMs)
   }
 }
 
-async function lookForWatch(relay: Relay, message: WatchMessage): Promise<Handled> {
+async function lookForWatch(relay: Relay, message: WatchMessage, mention: Mention): Promise<Handled> {
+  mention({ ...traced(message.trace), watch: message.watch })
   const watch = await getWatch(relay.table, message.watch)
   if (watch === undefined) return 'done'
+  mention({ ...idsOf(watch), parent: watch.parent })
   // A delayed look ends when another came between: that one goes on instead.
   if (message.looked !== undefined && message.looked !== watch.looked) return 'done'
   const own = isOwn(watch, message)
@@ -144,10 +151,21 @@ async function later(
   return 'done'
 }
 
-async function settle(relay: Relay, message: NoticeMessage, outcome: string): Promise<Handled> {
+async function settle(
+  relay: Relay,
+  message: NoticeMessage,
+  outcome: string,
+  sub: Subscription | undefined,
+): Promise<Handled> {
   if (message.notice !== undefined && message.timer === true)
     await settleNotice(relay.table, message.notice, outcome)
   const level = outcome === 'shown' ? 'debug' : 'info'
-  relay.log({ step: 'notice.settled', level, sub: message.sub, task: message.taskId, outcome })
+  const named = { sub: message.sub, ...agentOf(sub), task: message.taskId }
+  relay.log({ step: 'notice.settled', level, ...named, outcome })
   return 'done'
 }
+
+const agentOf = (sub: Subscription | undefined) =>
+  sub === undefined ? {} : { tenant: sub.tenant, agent: sub.agent }
+
+const traced = (trace: string | undefined) => (trace === undefined ? {} : { trace: traceIdOf(trace) })

@@ -55,7 +55,7 @@ async function queueAndHold(relay: Relay, entry: Due): Promise<void> {
     await queue(relay, entry.timer, entry.group)
     await holdTimer(relay.table, entry, relay.now() + holdMs(entry.holds))
   } catch (error) {
-    relay.log({ step: 'timer.failed', level: 'error', of: entry.timer.of, error })
+    relay.log({ step: 'timer.failed', level: 'error', ...entry.timer, error })
   }
 }
 

@@ -8,6 +8,7 @@ import type { Rates } from './rates.ts'
 import type { Relay } from './relay.ts'
 import { agentGroup } from './store/keys.ts'
 import { acceptNotice, timeNotice } from './store/notices.ts'
+import { parentOf } from './store/trees.ts'
 import { traceIdOf } from './trace.ts'
 import type { Proof } from './verify.ts'
 
@@ -25,6 +26,7 @@ export const idsOf = ({ sub }: Known) => ({
   agent: sub.agent,
   subscription: sub.id,
   ...(sub.traceparent !== undefined && { trace: traceIdOf(sub.traceparent) }),
+  ...(sub.parentTask !== undefined && { parent: parentOf(sub) }),
 })
 
 /** The queues, for messages in the subscription's trace. */
@@ -70,17 +72,20 @@ export async function accept(
   } catch (error) {
     relay.log({ step: 'notice.not_queued', level: 'error', ...named, error })
     if (!stored) return 'unavailable'
-    if (!timer) await keepTimed(relay, key, now)
+    if (!timer) await keepTimed(relay, now, named)
     return 'accepted'
   }
 }
 
+/** How the lines about one notice name it. */
+type Named = { notice: string; task: string }
+
 /** The message could not be sent: the record gets a timer, and if that fails too, the task's own floor brings the look. */
-async function keepTimed(relay: Relay, key: string, now: number): Promise<void> {
+async function keepTimed(relay: Relay, now: number, named: Named): Promise<void> {
   try {
-    await timeNotice(relay.table, key, now + noticeTimerMs)
+    await timeNotice(relay.table, named.notice, now + noticeTimerMs)
   } catch (error) {
-    relay.log({ step: 'notice.not_timed', level: 'error', notice: key, error })
+    relay.log({ step: 'notice.not_timed', level: 'error', ...named, error })
   }
 }
 

@@ -10,6 +10,7 @@ import { getNotice } from './store/notices.ts'
 import { getSubscription } from './store/subscriptions.ts'
 import { getWake } from './store/wakes.ts'
 import { getWatch } from './store/watches.ts'
+import { traceIdOf } from './trace.ts'
 
 /** How often a message is put back by itself: after 5 minutes, twice as long each time, so for about a day in all. */
 const timesPutBack = 8
@@ -40,7 +41,7 @@ async function bury(relay: Relay, queue: QueueName, message: DeadMessage): Promi
 }
 
 async function collect(relay: Relay, queue: QueueName, { body, group }: DeadMessage): Promise<void> {
-  const { fault, concern } = await read(relay, queue, body)
+  const { fault, concern, trace } = await read(relay, queue, body)
   const { tenant, ...about } = concern
   const found = { id: idOf('letter', queue, body), queue, body, group, fault, ...about }
   const letter = await saveLetter(relay.table, tenant, found, relay.now(), times =>
@@ -57,6 +58,7 @@ async function collect(relay: Relay, queue: QueueName, { body, group }: DeadMess
     agent,
     task,
     target,
+    trace,
     times,
   })
 }
@@ -65,7 +67,7 @@ async function read(
   relay: Relay,
   queue: QueueName,
   body: string,
-): Promise<{ fault: Fault; concern: Concern }> {
+): Promise<{ fault: Fault; concern: Concern; trace?: string }> {
   let value: unknown
   try {
     value = JSON.parse(body)
@@ -74,7 +76,12 @@ async function read(
   }
   const parsed = queue === 'look' ? LookMessage.safeParse(value) : DeliverMessage.safeParse(value)
   if (!parsed.success) return { fault: 'future_version', concern: {} }
-  return { fault: 'failed', concern: await concernOf(relay, parsed.data) }
+  const { trace } = { trace: undefined, ...parsed.data }
+  return {
+    fault: 'failed',
+    concern: await concernOf(relay, parsed.data),
+    ...(trace !== undefined && { trace: traceIdOf(trace) }),
+  }
 }
 
 /** Whose a message is; of nobody when what it points at is gone. */

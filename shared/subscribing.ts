@@ -11,6 +11,7 @@ import { getCalls } from './store/calls.ts'
 import { removeGrant } from './store/grants.ts'
 import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, recordRegistration, untimeSubscription } from './store/subscriptions.ts'
+import { parentOf } from './store/trees.ts'
 import { getWatch, leaveWatch, openWatch, watchedBy } from './store/watches.ts'
 import { callInVersion } from './versions.ts'
 
@@ -104,7 +105,7 @@ async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): P
 
 /** Finishes what a request left that died once its subscription was bound to a task. A repeat changes nothing. */
 export async function makeWhole(world: Relay, sub: Subscription, taskId: string): Promise<void> {
-  const relay = within(world, { trace: sub.traceparent })
+  const relay = within(world, { trace: sub.traceparent, parent: parentOf(sub) })
   // One that finds its task full stays off it: who asked for it was told nothing, and is told so when he asks again.
   if (await watchTask(relay, sub, taskId)) {
     const agent = await getAgent(relay.table, sub.tenant, sub.agent)

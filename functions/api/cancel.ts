@@ -4,8 +4,9 @@ import * as z from 'zod'
 import { RouseError } from '../../shared/errors.ts'
 import type { Cancel } from '../../shared/model.ts'
 import { sendLook } from '../../shared/queue.ts'
-import type { Relay } from '../../shared/relay.ts'
+import { type Relay, within } from '../../shared/relay.ts'
 import { agentGroup } from '../../shared/store/keys.ts'
+import { getSubscription } from '../../shared/store/subscriptions.ts'
 import { askCancel, watchesOf } from '../../shared/store/watches.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { Id, pathId, readBody, TaskId, Text } from './input.ts'
@@ -34,8 +35,10 @@ export function cancel(relay: Relay): Hono<Env> {
     const noted = await askCancel(relay.table, watch.key, asked)
     if (noted === undefined)
       throw new RouseError('conflict', { detail: 'The task has ended, or nobody is subscribed to it.' })
-    await sendLook(relay.queues, agentGroup(tenant, agent), { v: 1, kind: 'watch', watch: watch.key })
-    relay.log({ step: 'task.cancel_asked', tenant, agent, task: taskId })
+    const sub = await getSubscription(relay.table, watch.subs[0] ?? '')
+    const inside = within(relay, { trace: sub?.traceparent, parent: watch.parent })
+    await sendLook(inside.queues, agentGroup(tenant, agent), { v: 1, kind: 'watch', watch: watch.key })
+    inside.log({ step: 'task.cancel_asked', tenant, agent, task: taskId })
     return c.json({ agent, taskId, principal: name, state: state ?? null, cancel: noted }, 202)
   })
 }

@@ -69,7 +69,11 @@ async function tellAgain(relay: Relay, target: string, entry: Entry, dryRun: boo
   const old = await getWake(relay.table, watch.key, id)
   if (dryRun) return old?.status !== 'pending'
   if (old !== undefined) return tryAgain(relay, old)
-  await sendFirst(within(relay, { trace: sub.traceparent }), { watch, sub, target, id }, entry)
+  await sendFirst(
+    within(relay, { trace: sub.traceparent, parent: watch.parent }),
+    { watch, sub, target, id },
+    entry,
+  )
   return true
 }
 
@@ -85,7 +89,8 @@ function sendFirst(
     ...(tooLarge !== undefined && { tooLarge }),
     ...(data !== undefined && { data }),
   }
-  relay.log({ step: 'wake.queued', tenant: watch.tenant, wake: writeWakeId(watch.key, id), target })
+  const { tenant, agent, taskId: task } = watch
+  relay.log({ step: 'wake.queued', tenant, agent, task, wake: writeWakeId(watch.key, id), target })
   return sendDeliver(relay.queues, targetGroup(watch.tenant, target), {
     ...{ v: 1, kind: 'wake', subject: watch.key, id, of },
   })

@@ -3,9 +3,10 @@ import * as z from 'zod'
 import { RouseError } from '../../shared/errors.ts'
 import { signs } from '../../shared/issued.ts'
 import type { Agent, Subscription } from '../../shared/model.ts'
-import type { Relay } from '../../shared/relay.ts'
+import { type Relay, within } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
 import { rotateSubscription } from '../../shared/store/subscriptions.ts'
+import { parentOf } from '../../shared/store/trees.ts'
 import { handedOut, lookSoon, register } from '../../shared/subscribing.ts'
 import { Overlap } from './input.ts'
 import { shown } from './subscribing.ts'
@@ -22,7 +23,8 @@ type RotateRequest = z.infer<typeof RotateRequest>
  * Hands out the push config anew and gives it to the agent too, if the task is known. A repeat finishes what a crash
  * left, and changes nothing.
  */
-export async function rotate(relay: Relay, sub: Subscription, asked: RotateRequest) {
+export async function rotate(world: Relay, sub: Subscription, asked: RotateRequest) {
+  const relay = within(world, { trace: sub.traceparent, parent: parentOf(sub) })
   const agent = await getAgent(relay.table, sub.tenant, sub.agent)
   if (agent === undefined) throw new RouseError('not_found')
   if (signs(agent))

@@ -21,6 +21,7 @@ import {
   putSubscription,
 } from '../../shared/store/subscriptions.ts'
 import { getTarget } from '../../shared/store/targets.ts'
+import { parentOf } from '../../shared/store/trees.ts'
 import { usualPrincipal } from '../../shared/store/watches.ts'
 import { handedOut, hasRoom, lookSoon, register, silence, watchTask } from '../../shared/subscribing.ts'
 import { sweepMs } from '../../shared/sweep.ts'
@@ -125,7 +126,7 @@ export async function subscribe(world: Relay, tenant: string, id: string, asked:
   if (agent === undefined) throw invalidField('/agent', 'There is no such agent')
   await checkTargets(world, tenant, asked)
   const sub = await save(world, tenant, id, asked)
-  const relay = within(world, { trace: sub.traceparent })
+  const relay = within(world, { trace: sub.traceparent, parent: parentOf(sub) })
   const targets = await targetsFor(relay, sub, asked)
   const taskId = sub.taskId ?? asked.taskId
   if (taskId !== undefined && !(await watchTask(relay, sub, taskId))) {
@@ -279,7 +280,8 @@ const usual = new Map<string, unknown>([
 const isSaid = ([name, value]: [string, unknown]): boolean => !usual.has(name) || usual.get(name) !== value
 
 /** Binds to a task, as the first authentic push would. */
-export async function bind(relay: Relay, sub: Subscription, taskId: string) {
+export async function bind(world: Relay, sub: Subscription, taskId: string) {
+  const relay = within(world, { trace: sub.traceparent, parent: parentOf(sub) })
   if (sub.scope === 'agent')
     throw new RouseError('conflict', { detail: 'It covers every task of its agent.' })
   // Looked at first, because a binding stays.

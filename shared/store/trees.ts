@@ -1,5 +1,5 @@
 // Keeps where tasks stand in a chain of delegation: pointers to watches by principal, by parent and by context.
-import type { ParentTask } from '../model.ts'
+import type { ParentTask, Subscription } from '../model.ts'
 import { point } from './directory.ts'
 import type { Listing } from './keys.ts'
 import type { Table } from './table.ts'
@@ -32,6 +32,10 @@ export const below = ({ agent, taskId }: ParentTask): Listing => ({
 export const inContext = (contextId: string): Listing => ({ kind: 'tasks', by: 'context', of: contextId })
 
 export const writeParent = ({ agent, taskId }: ParentTask): string => `${agent}/${taskId}`
+
+/** The task that a subscription's own was delegated from, as `agent/task`. */
+export const parentOf = ({ parentTask }: Pick<Subscription, 'parentTask'>): string | undefined =>
+  parentTask && writeParent(parentTask)
 
 /** The task that `agent/task` names; an agent's id holds no slash. */
 export function readParent(text: string): ParentTask | undefined {

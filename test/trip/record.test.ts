@@ -1,5 +1,6 @@
 // What is kept of a task beside its state: the trace and the parent it belongs to, what happened when, and work that was never finished.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { LocalOptions } from '../../infra/local/run.ts'
 import { sha256Hex } from '../../shared/hash.ts'
 import { watchOf } from '../../shared/store/keys.ts'
 import { traceIdOf } from '../../shared/trace.ts'
@@ -10,9 +11,12 @@ let trip: Trip
 let agent: Scripted
 let tasksMade = 0
 let pushesMade = 0
+/** What goes wrong at a call of AWS. */
+let plan: NonNullable<LocalOptions['faults']> = () => undefined
 
 beforeAll(async () => {
-  ;[trip, agent] = await Promise.all([startTrip(), startScripted()])
+  const faults: typeof plan = call => plan(call)
+  ;[trip, agent] = await Promise.all([startTrip({ faults }), startScripted()])
   const hand = { url: `${agent.origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true }
   await trip.call('PUT', '/v1/agents/scripted', hand)
 })
@@ -43,9 +47,16 @@ describe('a trace', () => {
   const header = (call: { headers: Record<string, unknown> }): string => String(call.headers.traceparent)
 
   test('that the subscription brings is that of every call, wake and line, each call with a span of its own', async () => {
-    const one = await begin(status('working'), { traceparent: given })
+    const more = { traceparent: given, parentTask: { agent: 'elsewhere', taskId: 'plan' } }
+    const one = await begin(status('working'), more)
+    await trip.call('POST', `/v1/tasks/scripted/${one.taskId}/cancel`, {})
+    await trip.pass(2000)
+    let refusals = 2
+    plan = ({ who, operation }) =>
+      who === 'look' && operation === 'PutItem' && refusals-- > 0 ? 'throttle' : undefined
     await goOn(one, status('completed'), one.hook)
-    expect(one.client.states()).toEqual(['completed'])
+    await trip.pass(240_000, 8)
+    expect(one.client.told().map(({ type }) => type)).toEqual(['task.cancel_refused', 'task.completed'])
     const headers = [
       ...agent.calls(one.taskId).map(header),
       ...one.client.told().map(told => told.traceparent),
@@ -56,9 +67,15 @@ describe('a trace', () => {
     const lines = trip.steps.filter(({ task }) => task === one.taskId)
     const named = new Set(lines.map(({ step }) => step))
     expect([...named]).toEqual(
-      expect.arrayContaining(['notice.stored', 'task.looked', 'wake.queued', 'wake.sent', 'wake.recorded']),
+      expect.arrayContaining([
+        ...['subscription.made', 'notice.stored', 'notice.settled', 'task.cancel_asked', 'message.failed'],
+        ...['task.looked', 'wake.queued', 'wake.sent', 'wake.recorded'],
+      ]),
     )
-    expect(lines.filter(({ trace }) => trace !== 'ab'.repeat(16))).toEqual([])
+    const whole = { agent: 'scripted', trace: 'ab'.repeat(16), parent: 'elsewhere/plan' }
+    expect(lines.map(({ step, agent, trace, parent }) => ({ step, agent, trace, parent }))).toEqual(
+      lines.map(({ step }) => ({ step, ...whole })),
+    )
   })
 
   test('is made where none is brought, and the same request again leaves it as it is', async () => {

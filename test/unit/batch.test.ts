@@ -53,3 +53,14 @@ test('case 92: a message that fails or cannot be read is named alone, though oth
   const failed = await handler(batch({ of: 'a', bad: true }, { of: 'a' }, 'no JSON', { of: 'b' }))
   expect(failed).toEqual({ batchItemFailures: [{ itemIdentifier: 'm0' }, { itemIdentifier: 'm2' }] })
 })
+
+test('the line about a message that fails names what the message was found to be about', async () => {
+  const steps: unknown[] = []
+  const handler = eachRecord({ log: step => void steps.push(step) }, async (_body, mention) => {
+    mention({ task: 't-1', trace: 'a' })
+    mention({ agent: 'demo', trace: 'b' })
+    throw new Error('broken')
+  })
+  await handler(batch({}))
+  expect(steps).toMatchObject([{ step: 'message.failed', task: 't-1', agent: 'demo', trace: 'b' }])
+})
