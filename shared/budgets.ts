@@ -28,32 +28,52 @@ export type Times = {
 }
 
 /** The part of a watch that budgets go by. */
-type Timed = Pick<Watch, 'rev' | 'state' | 'changed' | 'created' | 'fresh' | 'overdueAt' | 'cancel'>
+export type Timed = Pick<
+  Watch,
+  'agent' | 'taskId' | 'rev' | 'state' | 'changed' | 'created' | 'fresh' | 'overdueAt' | 'cancel'
+>
 
 /**
- * Judges all budgets of an open task.
+ * True when a budget from end to end depends on the tasks below: the task has ended before it was used up, or it is
+ * used up now and what is still open is to be named.
+ */
+export const countsTree = (watch: Timed, subs: readonly Subscription[], now: number): boolean =>
+  subs
+    .flatMap(sub => deadlinesOf(watch, sub))
+    .some(one => covers(one) && isUntold(watch, one) && (isTerminal(watch.state) || one.at <= now))
+
+/**
+ * Judges all budgets of a task that is open, or that has ended while tasks below it are open: then those that cover them.
  * @param watch as it is after the look: a task that just went on is not late
  * @param subs those who are on it
  * @param now milliseconds since 1970
+ * @param below names of the open tasks below it
  */
-export function timesOf(watch: Timed, subs: readonly Subscription[], now: number): Times {
-  if (isTerminal(watch.state)) return { steps: [], saves: {}, next: undefined }
-  const deadlines = subs.flatMap(sub => deadlinesOf(watch, sub))
+export function timesOf(
+  watch: Timed,
+  subs: readonly Subscription[],
+  now: number,
+  below: readonly string[] = [],
+): Times {
+  const ended = isTerminal(watch.state)
+  if (ended && below.length === 0) return { steps: [], saves: {}, next: undefined }
+  const deadlines = subs.flatMap(sub => deadlinesOf(watch, sub)).filter(one => !ended || covers(one))
   const over = deadlines.filter(one => one.at <= now && isUntold(watch, one))
-  const ends = subs.filter(sub => sub.scope === 'task')
-  const late = over.find(({ sub }) => sub.onOverdue === 'cancel')
+  const ends = ended ? [] : subs.filter(sub => sub.scope === 'task')
+  const late = ended ? undefined : over.find(({ sub }) => sub.onOverdue === 'cancel')
+  const open = [...(ended ? [] : [nameOf(watch)]), ...below].slice(0, mostNamed).join(' ')
   const cancel: Cancel | undefined = late && {
     by: 'policy',
     why: `${late.budget} of ${late.sub.id}`,
     at: now,
   }
   // A cancellation is sent by the next look; one that cannot be sent is tried less and less often.
-  const waiting = cancel ?? watch.cancel
+  const waiting = ended ? undefined : (cancel ?? watch.cancel)
   const soon = waiting === undefined ? [] : [now + floorMs(now - waiting.at)]
   const coming = [...deadlines.map(({ at }) => at), ...ends.map(({ expiresAt }) => expiresAt), ...soon]
   return {
     steps: [
-      ...over.map(one => overdueStep(watch, one)),
+      ...over.map(one => overdueStep(watch, one, open)),
       ...ends
         .filter(({ expiresAt }) => expiresAt <= now)
         .map(({ ref, expiresAt }) => writeStep(watch, 'subscription.expired', expiresAt, { sub: ref })),
@@ -62,6 +82,16 @@ export function timesOf(watch: Timed, subs: readonly Subscription[], now: number
     next: coming.filter(at => at > now).sort((a, b) => a - b)[0],
   }
 }
+
+/** So many open tasks are named at most. */
+const mostNamed = 10
+
+/** A task as it stands in paths of the API, so that names can be told apart by blanks. */
+export const nameOf = ({ agent, taskId }: Pick<Watch, 'agent' | 'taskId'>): string =>
+  `${agent}/${encodeURIComponent(taskId)}`
+
+/** Whether a budget covers the tasks below, too. */
+const covers = ({ budget }: Deadline): boolean => budget === 'end_to_end'
 
 /** Each deadline is told once: those until `overdueAt` were, but to somebody who was not told anything yet. */
 const isUntold = (watch: Timed, { at, sub }: Deadline): boolean =>
@@ -84,8 +114,14 @@ function deadlinesOf(watch: Timed, sub: Subscription): Deadline[] {
   ]
 }
 
-function overdueStep(watch: Timed, { sub, budget, seconds, at }: Deadline): string {
-  const action: Record<string, string> = sub.onOverdue === 'cancel' ? { action: 'cancel' } : {}
-  const data = { budget, seconds: String(seconds), ...action }
+/** Only a task that is open is canceled. */
+function overdueStep(watch: Timed, one: Deadline, open: string): string {
+  const { sub, budget, seconds, at } = one
+  const cancels = sub.onOverdue === 'cancel' && !isTerminal(watch.state)
+  const data = {
+    ...{ budget, seconds: String(seconds) },
+    ...(cancels && { action: 'cancel' }),
+    ...(covers(one) && { open }),
+  }
   return writeStep(watch, 'task.overdue', at, { sub: sub.ref, data })
 }

@@ -2,7 +2,6 @@
 import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, alarmOf, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
-import { timesOf } from './budgets.ts'
 import { ownerOf } from './calling.ts'
 import type { Agent, Lasting, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
@@ -14,6 +13,7 @@ import { writeStep } from './steps.ts'
 import { countWrong } from './store/health.ts'
 import { dropWatch, leaveWatch, saveTrouble } from './store/watches.ts'
 import { nextTimer, putOff, sooner } from './timing.ts'
+import { timesNow } from './tree.ts'
 import { share } from './turns.ts'
 
 /** Faults that asking again soon does not mend. */
@@ -94,7 +94,7 @@ async function note(
   const alarm = lasting && alarmOf(watch, lasting, now)
   const told = alarm && { alarm, since: lasting.since }
   const { name, steps } = await raise(relay, watch, agent, audience, told)
-  const times = timesOf(watch, audience.live, now)
+  const times = await timesNow(relay, watch, audience.live, now)
   const fault = {
     ...{ trouble, troubleSince: watch.troubleSince ?? now, failures, lasting, alarm: name, ...times.saves },
     due: nextDue(watch, agent, { now, deadline: times.next }, soonMs(lasting, alarm), ask.fired === true),

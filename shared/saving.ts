@@ -1,7 +1,6 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { timesOf } from './budgets.ts'
 import type { Canceled } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
@@ -13,6 +12,7 @@ import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
 import { leaveWatch, publishedWatch, saveLook } from './store/watches.ts'
 import { cancelSoon, nextTimer, pollAgain } from './timing.ts'
+import { timesNow } from './tree.ts'
 
 /** Saves an answer; what somebody is to hear of is told in the same go. */
 export async function save(
@@ -35,7 +35,8 @@ export async function save(
   const pushed = ask.cause !== undefined
   const recorded = isNew && (await record(relay, watch, audience, { task, bytes, rev, now, pushed }))
   const changed = isNew ? now : watch.changed
-  const times = timesOf({ ...watch, rev, changed, ...(state !== undefined && { state }) }, audience.live, now)
+  const after = { ...watch, rev, changed, ...(state !== undefined && { state }) }
+  const times = await timesNow(relay, after, audience.live, now)
   const { saves, next } = times
   const known = { rev, ...(state !== undefined && { state }) }
   // One that has ended meanwhile needs no canceling, and its end is told.
@@ -77,7 +78,7 @@ export async function save(
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
-  if (publishes) await tell(relay, saved, audience)
+  if (publishes) await tell(relay, saved, audience, next)
   if (saved.cancel !== undefined && !isTerminal(saved.state)) await cancelSoon(relay, saved)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
@@ -88,8 +89,9 @@ export async function save(
 /**
  * Publishes, then marks it; an ended task that everybody knows of loses its timer in that same write. Who joined after
  * the audience was read was not told, and does not count as told.
+ * @param next when an ended task is to be judged again, because a budget covers tasks below it that are open
  */
-export async function tell(relay: Relay, watch: Watch, audience: Audience): Promise<void> {
+export async function tell(relay: Relay, watch: Watch, audience: Audience, next?: number): Promise<void> {
   await publish(relay, watch, audience)
   await endExpired(relay, watch)
   const heard = new Set(audience.live.map(({ ref }) => ref))
@@ -98,6 +100,7 @@ export async function tell(relay: Relay, watch: Watch, audience: Audience): Prom
     steps: watch.owed,
     over: isTerminal(watch.state),
     now: relay.now(),
+    next,
   })
 }
 

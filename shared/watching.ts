@@ -5,6 +5,7 @@ import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { type Canceled, cancelAt } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
+import { judgeTimes } from './overdue.ts'
 import { seenOf } from './permits.ts'
 import {
   covered,
@@ -30,8 +31,10 @@ import {
   leaseWatch,
   leaveWatch,
   openWatch,
+  saveTimes,
   watchedBy,
 } from './store/watches.ts'
+import { timesNow } from './tree.ts'
 import { enterAgent, leaveAgent, type Turn } from './turns.ts'
 import { callInVersion } from './versions.ts'
 
@@ -55,7 +58,10 @@ export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Look
   const agent = await getAgent(relay.table, watch.tenant, watch.agent)
   // Let in before it is leased: a look that has to wait costs no more than that.
   const entered = agent && asksAgent(watch, ask) ? await enterAgent(relay, agent, ask.waited) : undefined
-  if (entered?.ok === false) return { kind: 'busy', afterMs: entered.afterMs, waited: entered.waited }
+  if (entered?.ok === false) {
+    if (ask.fired === true) await judgeTimes(relay, watch)
+    return { kind: 'busy', afterMs: entered.afterMs, waited: entered.waited }
+  }
   const called = agent && entered && { agent, turn: entered.turn }
   const at = { now, start: startAfter(watch, now), until: now + leaseMs }
   const leased = await leaseWatch(relay.table, watch, at)
@@ -103,7 +109,11 @@ async function lookInside(
   const ended = ask.unbound === undefined && isTerminal(watch.state)
   if ((isUnpublished(watch) || ended) && audience.live.length > 0) {
     // What a crash left untold, or a late subscriber waits for, comes first; the task itself is looked at after the window.
-    await tell(relay, watch, audience)
+    const { steps, saves, next } = isTerminal(watch.state)
+      ? await timesNow(relay, watch, audience.live, relay.now())
+      : { steps: [], saves: {}, next: undefined }
+    const timed = steps.length > 0 ? await saveTimes(relay.table, watch, saves, steps) : watch
+    if (timed !== undefined) await tell(relay, timed, audience, next)
     return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }
   if (ask.unbound !== undefined) audience.live.push(ask.unbound)

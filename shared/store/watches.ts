@@ -266,6 +266,37 @@ export async function saveTrouble(
 }
 
 /**
+ * Saves what the time alone made true of a task that was not asked for. Its lease goes on: the steps are told under it.
+ * Undefined when it was lost to another.
+ */
+export async function saveTimes(
+  table: Table,
+  watch: Watch,
+  saves: Pick<Watch, 'overdueAt' | 'cancel'>,
+  steps: string[],
+): Promise<Watch | undefined> {
+  const present = Object.entries({ ...saves, lease: watch.lease }).filter(([, value]) => value !== undefined)
+  const saved = await update<Stored>(
+    table,
+    watchKey(watch.key),
+    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')}${owing(steps)}`,
+    { ...Object.fromEntries(present), ...owedValues(steps), start: watch.lookAt },
+    '#lookAt = :start',
+  )
+  return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
+}
+
+/** Moves a timer to an earlier time; whoever moved it further, or took it off, wins. */
+export const timeWatch = (table: Table, watch: string, due: number) =>
+  update<Stored>(
+    table,
+    watchKey(watch),
+    'SET #due = :due',
+    { due },
+    'attribute_exists(#slot) AND #due > :due',
+  )
+
+/**
  * Owes a step that no look found, and gives the watch a timer if it has none, so that it is told even if nothing else
  * happens. The same step again changes nothing, and neither does another dispute of one pushed state.
  */
@@ -291,12 +322,13 @@ export const oweStep = (
 /**
  * Marks a revision as published and ends the lease. The timer of an ended task goes only here, and only when everybody
  * on the watch was told and nothing is owed, so that whatever is unpublished is found again.
- * @param done who was told now, and which steps; `over` if the task ended
+ * @param done who was told now, and which steps; `over` if the task ended, and `next` if it is to be judged once more: then
+ *   the timer is set to that instead
  */
 export async function publishedWatch(
   table: Table,
   watch: Watch,
-  done: { told: string[]; steps: string[]; over: boolean; now: number },
+  done: { told: string[]; steps: string[]; over: boolean; now: number; next?: number | undefined },
 ): Promise<boolean> {
   const values = {
     rev: watch.rev,
@@ -316,8 +348,11 @@ export async function publishedWatch(
     const nothingLeft = (set: string, told: string, some: boolean): string =>
       some ? `(attribute_not_exists(${set}) OR ${set} = ${told})` : `attribute_not_exists(${set})`
     const everybody = `${nothingLeft('#fresh', ':told', done.told.length > 0)} AND ${nothingLeft('#owed', ':steps', done.steps.length > 0)}`
-    const change = `SET #woken = :rev, #lease = :zero, #ttl = :ttl REMOVE #slot, #due ${forget}`
-    const ended = await update<Stored>(table, watchKey(watch.key), change, values, `${mine} AND ${everybody}`)
+    const { next } = done
+    const timer = next === undefined ? 'REMOVE #slot, #due' : ', #due = :next'
+    const change = `SET #woken = :rev, #lease = :zero, #ttl = :ttl ${timer} ${forget}`
+    const all = { ...values, ...(next !== undefined && { next }) }
+    const ended = await update<Stored>(table, watchKey(watch.key), change, all, `${mine} AND ${everybody}`)
     if (ended.ok) return true
   }
   // Somebody joined meanwhile, or another step is owed: the timer stays for that.

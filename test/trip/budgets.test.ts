@@ -1,6 +1,7 @@
 // Time budgets are heard of by whoever set them, once each, though no push and no agent says a word; and a task can be canceled.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../support/clients.ts'
+import { startScripted, status } from '../support/scripted.ts'
 import { type Scene, startTrip, type Trip } from '../support/trip.ts'
 
 let trip: Trip
@@ -65,6 +66,55 @@ test('an agent that gives no answer makes its task overdue all the same', async 
   expect(client.told()).toEqual([])
   await trip.pass(2 * hour, 8)
   expect(toldTo(client)).toEqual(['overdue end_to_end'])
+})
+
+describe('a budget from end to end', () => {
+  /** A task that has ended, and one below it and one below that which have not. */
+  async function tree(endToEndSeconds: number) {
+    const root = await trip.begin(scene, { endToEndSeconds })
+    const child = await trip.begin(scene, { parentTask: { agent: scene.id, taskId: root.taskId } })
+    const grandchild = await trip.begin(scene, { parentTask: { agent: scene.id, taskId: child.taskId } })
+    await scene.agent.setState(root.taskId, 'completed')
+    await scene.agent.setState(child.taskId, 'completed')
+    await trip.pass(4000, 2)
+    return { root, grandchild }
+  }
+
+  test('is told to whoever waits for the root, once, while any task of its tree is open', async () => {
+    const { root, grandchild } = await tree(3600)
+    await trip.pass(50 * minute, 3)
+    expect(toldTo(root.client)).toEqual(['completed'])
+    await trip.pass(3 * hour, 12)
+    expect(toldTo(root.client)).toEqual(['completed', 'overdue end_to_end'])
+    const open = `${scene.id}/${grandchild.taskId}`
+    expect(root.client.told()[1]).toMatchObject({ data: { taskId: root.taskId, state: 'completed', open } })
+    expect(toldTo(grandchild.client)).toEqual([])
+  })
+
+  test('is over when the last task of its tree ends in time', async () => {
+    const { root, grandchild } = await tree(3600)
+    await trip.pass(30 * minute, 3)
+    await scene.agent.setState(grandchild.taskId, 'completed')
+    await trip.pass(3 * hour, 12)
+    expect(toldTo(root.client)).toEqual(['completed'])
+  })
+})
+
+test('a budget ends on time though the agent takes no calls', async () => {
+  const scripted = await startScripted()
+  const hand = { url: `${scripted.origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true }
+  await trip.call('PUT', '/v1/agents/away', hand)
+  scripted.put('held', status('working'))
+  const { client } = await trip.subscribe('away', { taskId: 'held', hopTimeoutSeconds: 1200 })
+  await trip.pass(2000)
+  scripted.instead(() => ({ status: 429, headers: { 'retry-after': '3600' } }))
+  await trip.pass(18 * minute, 9)
+  expect(toldTo(client)).toEqual([])
+  await trip.pass(4 * minute, 4)
+  expect(toldTo(client)).toEqual(['overdue hop'])
+  await trip.pass(30 * minute, 6)
+  expect(toldTo(client)).toEqual(['overdue hop'])
+  await scripted.stop()
 })
 
 test('a pause ends after a day though nobody asked for a budget', async () => {

@@ -1,0 +1,28 @@
+// Judges the time budgets of a task whose agent cannot be called now: what is overdue is told all the same. Asks no agent.
+import type { Watch } from './model.ts'
+import { leaseMs, startAfter } from './policy.ts'
+import { audienceOf } from './publish.ts'
+import { type Relay, within } from './relay.ts'
+import { tell } from './saving.ts'
+import { leaseWatch, saveTimes, timeWatch } from './store/watches.ts'
+import { sooner } from './timing.ts'
+import { timesNow } from './tree.ts'
+
+/** Goes by what the watch knows; its timer comes back when the next budget ends. A look under way does the same itself. */
+export async function judgeTimes(world: Relay, watch: Watch): Promise<void> {
+  const now = world.now()
+  const audience = await audienceOf(world, watch)
+  const trace = world.trace ?? audience.live.find(sub => sub.traceparent !== undefined)?.traceparent
+  const relay = within(world, { trace })
+  const { steps, saves, next } = await timesNow(relay, watch, audience.live, now)
+  const due = sooner(watch, next)
+  if (steps.length > 0) {
+    const leased = await leaseWatch(relay.table, watch, {
+      ...{ now, start: startAfter(watch, now), until: now + leaseMs },
+    })
+    const saved = leased && (await saveTimes(relay.table, leased, saves, steps))
+    if (saved === undefined) return
+    await tell(relay, saved, audience)
+  }
+  if (due !== undefined) await timeWatch(relay.table, watch.key, due)
+}

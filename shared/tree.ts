@@ -1,0 +1,45 @@
+// Judges the budgets of a task with all that was delegated from it, as far as that is watched. Asks no agent and writes nothing.
+import { isTerminal } from './a2a/task.ts'
+import { countsTree, nameOf, type Timed, type Times, timesOf } from './budgets.ts'
+import type { Subscription, Watch } from './model.ts'
+import type { Relay } from './relay.ts'
+import { list } from './store/directory.ts'
+import { below } from './store/trees.ts'
+import { getWatch } from './store/watches.ts'
+
+/** Tasks below one that are looked into; a tree of more counts by those that are found first. */
+const mostTasks = 100
+
+/** What the time makes true of a task. The tasks below it are read only if a budget that covers them depends on them. */
+export async function timesNow(
+  { table }: Pick<Relay, 'table'>,
+  watch: Timed & Pick<Watch, 'tenant'>,
+  subs: readonly Subscription[],
+  now: number,
+): Promise<Times> {
+  const open = countsTree(watch, subs, now) ? await openBelow(table, watch) : []
+  return timesOf(watch, subs, now, open)
+}
+
+/** The tasks below one that have not ended and that somebody watches, nearest first. */
+async function openBelow(
+  table: Relay['table'],
+  { tenant, agent, taskId }: Pick<Watch, 'tenant' | 'agent' | 'taskId'>,
+): Promise<string[]> {
+  const open = new Set<string>()
+  const seen = new Set([nameOf({ agent, taskId })])
+  const above = [{ agent, taskId }]
+  for (let one = above.shift(); one !== undefined && seen.size <= mostTasks; one = above.shift()) {
+    const { pointers } = await list(table, tenant, below(one), mostTasks)
+    const found = await Promise.all(pointers.map(({ ref }) => getWatch(table, ref)))
+    for (const child of found.filter(watch => watch !== undefined)) {
+      const name = nameOf(child)
+      // Whoever names its parent may name one below it: a ring is gone through once.
+      if (!seen.has(name)) above.push(child)
+      seen.add(name)
+      if (!isTerminal(child.state) && child.subs.length > 0) open.add(name)
+    }
+  }
+  open.delete(nameOf({ agent, taskId }))
+  return [...open]
+}
