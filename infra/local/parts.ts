@@ -32,6 +32,8 @@ export type GroundOptions = WireOptions & {
   ports?: { hook?: number; api?: number }
   /** Pace of the tick, each second unless said otherwise. `manual`: only `tick()` and `drain()` run it. */
   tick?: 'second' | 'minute' | 'manual'
+  /** How many batches of a queue are under way at a time at most; as many as on AWS unless said. */
+  batches?: number
   /** What the doors may call; everything on the loopback address unless said otherwise. */
   net?: NetRules
   /** A clock of the caller's own, which the ground then does not keep. */
@@ -148,7 +150,8 @@ function failureOf(base: Base, door: DoorName): (error: unknown) => void {
 const limitOf = (door: DoorName) => ({ name: door, timeoutSeconds: functions[door].timeoutSeconds })
 
 function pumpOf(base: Base, own: Relay, name: QueueName, handler: QueueHandler): Pump {
-  const { consumer, batchSize, maxConcurrency } = queues[name]
+  const { consumer, batchSize, maxConcurrency: most } = queues[name]
+  const maxConcurrency = Math.min(most, base.options.batches ?? most)
   return startPump({
     limit: limitOf(consumer),
     handler,

@@ -9,6 +9,8 @@ export type FastAgent = {
   set: (taskId: string, state: string) => void
   /** GetTask calls so far, of one task or of all. */
   looks: (taskId?: string) => number
+  /** When one task was asked for, ms. */
+  looked: (taskId: string) => readonly number[]
   /** The most calls that were under way at a time since the last reset. */
   most: () => number
   /** How long every answer takes, ms. */
@@ -23,7 +25,7 @@ const words = 'The report is ready: 14 pages, 3 findings, none of them urgent. '
 /** @param now the time of tasks' timestamps, ms */
 export async function startFast(now: () => number): Promise<FastAgent> {
   const tasks = new Map<string, { state: string; at: number; step: number }>()
-  const looks = new Map<string, number>()
+  const looks = new Map<string, number[]>()
   let under = 0
   let most = 0
   const give = (id: string): object | undefined => {
@@ -49,7 +51,7 @@ export async function startFast(now: () => number): Promise<FastAgent> {
     most = Math.max(most, under)
     if (agent.delayMs > 0) await sleep(agent.delayMs)
     under -= 1
-    if (method === 'GetTask') looks.set(params.id, (looks.get(params.id) ?? 0) + 1)
+    if (method === 'GetTask') looks.set(params.id, [...(looks.get(params.id) ?? []), now()])
     const result = method === 'GetTask' ? give(params.id) : params
     const body = result === undefined ? { error: { code: -32001, message: 'Task not found' } } : { result }
     response
@@ -64,8 +66,9 @@ export async function startFast(now: () => number): Promise<FastAgent> {
       tasks.set(taskId, { state: nameOf(state), at: now(), step: (tasks.get(taskId)?.step ?? 0) + 1 }),
     looks: taskId =>
       taskId === undefined
-        ? [...looks.values()].reduce((sum, one) => sum + one, 0)
-        : (looks.get(taskId) ?? 0),
+        ? [...looks.values()].reduce((sum, one) => sum + one.length, 0)
+        : (looks.get(taskId)?.length ?? 0),
+    looked: taskId => looks.get(taskId) ?? [],
     most: () => most,
     delayMs: 0,
     reset: () => {

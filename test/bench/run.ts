@@ -5,21 +5,28 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { callRows } from './calls.ts'
 import { coldRows } from './cold.ts'
+import { floodRows } from './floods.ts'
 import { loadRows } from './load.ts'
+import { memoryRows } from './memory.ts'
 import { installRivals } from './rival.ts'
 import { print, type Row } from './table.ts'
 import { warmRows } from './warm.ts'
 
+const { values } = parseArgs({
+  options: {
+    strict: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    full: { type: 'boolean', default: false },
+  },
+})
 const parts: Record<string, (folder: string) => Promise<Row[]>> = {
   calls: callRows,
   cold: coldRows,
   warm: warmRows,
   load: loadRows,
+  floods: () => floodRows(values.full),
+  memory: folder => memoryRows(folder, values.full),
 }
-
-const { values } = parseArgs({
-  options: { strict: { type: 'boolean', default: false }, only: { type: 'string' } },
-})
 const chosen = values.only?.split(',') ?? Object.keys(parts)
 
 installRivals()

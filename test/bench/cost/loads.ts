@@ -75,7 +75,7 @@ async function begin({ stand }: Ground, name: string, count: number): Promise<Wa
 /** Measures some work. */
 async function measure(ground: Ground, notices: number, work: () => Promise<void>): Promise<Load> {
   const { stand, apart, meter } = ground
-  const webhooks = (): number => [...stand.told.values()].reduce((sum, list) => sum + list.length, 0)
+  const webhooks = (): number => [...stand.target.told.values()].reduce((sum, list) => sum + list.length, 0)
   const used = async (): Promise<Used[]> => Promise.all(names.map(name => apart.used(name)))
   meter.reset()
   const [usedBefore, callsBefore] = [await used(), { ...apart.calls }]
