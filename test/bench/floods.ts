@@ -11,12 +11,12 @@ import { floodTask, type TaskFlood } from './floods/task.ts'
 import { startStand } from './stand.ts'
 import { type Budget, median, type Row } from './table.ts'
 
-/** How large the floods are. The local ground takes some minutes for what AWS takes in one; `full` takes it an hour. */
+/** How large the floods are. The local ground, on one machine, takes minutes for the usual ones and an hour for the full ones. */
 const sizes = {
   usual: {
     task: { pushes: 10_000, seconds: 60 },
-    crowd: { tasks: 1000, seconds: 60, strangers: 20 },
-    dead: { wakes: 1500, every: 30 },
+    crowd: { tasks: 300, seconds: 60, strangers: 20 },
+    dead: { wakes: 300, every: 10 },
   },
   full: {
     task: { pushes: 10_000, seconds: 60 },
@@ -28,7 +28,7 @@ const sizes = {
 /** Of a batch each function on AWS has one at a time; here all have one process, and one table. */
 const batches = 12
 
-/** @param full the floods in the size that is promised, instead of the most that a coffee break has time for */
+/** @param full the floods in the sizes that are promised, instead of those that there is time for each day */
 export async function floodRows(full: boolean): Promise<Row[]> {
   const size = sizes[full ? 'full' : 'usual']
   const apart = runApart()
