@@ -56,8 +56,11 @@ const latestMs = 20 * minute
 const tardyMs = 30_000
 /** An agent is left alone for six minutes at most, and then each of its tasks waits for its turn. */
 const recoveredMs = 7 * minute
-/** Calls to an agent that answers nobody: it is left alone from the fifth on, and tried again ever more seldom. */
-const mostWhileDown = 20
+/**
+ * Calls to an agent that answers nobody: it is left alone once it has failed for half a minute, in which ten may be under
+ * way at a time, and tried again ever more seldom. Seen were 7 to 21, by chance.
+ */
+const mostWhileDown = 30
 /** A state that is over sooner may be passed over. */
 const patientMs = 10_000
 

@@ -33,12 +33,12 @@ export const breaks = {
   /** A revision is marked as published once its entries and wakes are queued, not before. */
   queueFirst: [
     saving(
-      'export async function tell(relay: Relay, watch: Watch, audience: Audience): Promise<void> {',
-      `export async function tell(relay: Relay, watch: Watch, audience: Audience): Promise<void> {
-         await mark(relay, watch, audience)
+      'export async function tell(relay: Relay, watch: Watch, audience: Audience, next?: number): Promise<void> {',
+      `export async function tell(relay: Relay, watch: Watch, audience: Audience, next?: number): Promise<void> {
+         await mark(relay, watch, audience, next)
          await publish(relay, watch, audience)
        }
-       async function mark(relay: Relay, watch: Watch, audience: Audience, publish = async (..._: unknown[]) => {}) {`,
+       async function mark(relay: Relay, watch: Watch, audience: Audience, next?: number, publish = async (..._: unknown[]) => {}) {`,
     ),
   ],
   /** An inbox entry stands before the wake that hints at it is queued. */
@@ -90,7 +90,7 @@ export const breaks = {
   /** The push of an unbound subscription is settled by a look of its own only, for that one binds it. */
   unboundLooks: [
     watching('const binds = ask.unbound !== undefined', 'const binds = false'),
-    look('unbound: boolean,', '_unbound: boolean, unbound = false,'),
+    look('sub.taskId === undefined\n  const tries', 'sub.taskId === undefined && false\n  const tries'),
   ],
   /** The SDK's own retry takes no second number of an inbox: a gap would hide the entry from who was just woken. */
   countsOnce: [table('OR #req <> :req)', 'OR #req = #req)')],
