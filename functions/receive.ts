@@ -3,11 +3,11 @@ import { parseBody, readPush } from '../shared/a2a/read.ts'
 import {
   type Accepted,
   accept,
-  type Floods,
   type Genuine,
   idsOf,
   isFlood,
   lookUnread,
+  type Rides,
   ride,
 } from '../shared/accepting.ts'
 import { networkOf } from '../shared/address.ts'
@@ -38,7 +38,7 @@ const queueMs = 3500
 const deepestPush = 512
 
 /** Everything that one request is judged with; all but `now` outlives it. */
-type World = Court & { tally: Tally; counted: Rates; floods: Floods }
+type World = Court & { tally: Tally; counted: Rates; rides: Rides }
 
 export const door = (relay: Relay): HttpHandler => {
   const { net, now, log, table, queues } = relay
@@ -47,7 +47,7 @@ export const door = (relay: Relay): HttpHandler => {
     keySets: createKeySets({ net, store: keyStore(table), now, log }),
     tally: createTally(),
     counted: createRates(),
-    floods: new Map(),
+    rides: new Map(),
   }
   return async event => {
     const request = readRequest(event)
@@ -124,8 +124,8 @@ async function take(
   }
   const genuine = { proof, push: { ...read.push, taskId } }
   const taken = isFlood(world.counted, now, known, genuine)
-    ? await ride(relay, now, known, genuine, world.floods)
-    : await accept(relay, now, known, genuine)
+    ? await ride(relay, now, known, genuine, world.rides)
+    : await accept(relay, now, known, genuine, world.rides)
   if (taken === 'duplicate') relay.log({ step: 'push.duplicate', ...idsOf(known), task: taskId })
   if (taken !== 'unavailable') tally.note(known.agent, taken, now, proof.digest)
   return answers[taken]
@@ -133,12 +133,12 @@ async function take(
 
 /** Too large to read, but its headers prove the sender: the task that it must be about is looked at, or it shall come again. */
 async function takeTooLarge(world: World, known: Known, proof: Genuine['proof']): Promise<HttpResult> {
-  const { relay, now, counted, floods } = world
+  const { relay, now, counted, rides } = world
   const taskId = known.sub.taskId ?? proof.claimedTaskId
   if (taskId !== undefined) {
     const genuine: Genuine = { proof, push: { kind: 'task', taskId } }
     const taken = isFlood(counted, now, known, genuine)
-      ? await ride(relay, now, known, genuine, floods)
+      ? await ride(relay, now, known, genuine, rides)
       : await lookUnread(relay, now, known, taskId)
     if (taken === 'unavailable') return answers.unavailable
   }

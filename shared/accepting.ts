@@ -17,8 +17,8 @@ export type Accepted = 'accepted' | 'duplicate' | 'unavailable'
 /** A push that was proven, and names a task. */
 export type Genuine = { proof: Proof & { ok: true }; push: PushReading & { taskId: string } }
 
-/** Until when a flood's last delayed look covers what comes, by task. */
-export type Floods = Map<string, number>
+/** Until when the last delayed look that was queued covers what comes, by subscription and task. */
+export type Rides = Map<string, number>
 
 /** Ids that may stand in logs. */
 export const idsOf = ({ sub }: Known) => ({
@@ -35,13 +35,15 @@ const queuesFor = ({ queues }: Relay, { traceparent }: Known['sub']): Relay['que
 
 /**
  * Accepts a push unless one like it was accepted. With the table away the queue alone has to do: a copy may then cost
- * one look more. With both away the sender shall come again.
+ * one look more. With both away the sender shall come again. One whose look may wait needs no message while a delayed
+ * look is on its way that starts late enough for it.
  */
 export async function accept(
   relay: Relay,
   now: number,
   known: Known,
   { proof, push }: Genuine,
+  rides: Rides,
 ): Promise<Accepted> {
   const { sub } = known
   const { taskId, state } = push
@@ -63,10 +65,17 @@ export async function accept(
     stored = false
     relay.log({ step: 'notice.not_stored', level: 'error', ...named, error })
   }
+  const lead = leadMs(sub, state)
+  if (stored && lead > 0 && isCovered(rides, known, taskId, now)) {
+    relay.log({ step: 'notice.rides', level: 'debug', ...named })
+    return 'accepted'
+  }
   try {
     const pointer = stored ? { notice: key, timer } : {}
-    const message = { v: 1, kind: 'notice', ...body, ...pointer } as const
-    await sendLook(queuesFor(relay, sub), group, message, leadMs(sub, state))
+    const at = lead > 0 ? now + windowMs : now
+    const message = { v: 1, kind: 'notice', ...body, at, ...pointer } as const
+    await sendLook(queuesFor(relay, sub), group, message, lead)
+    if (lead > 0) cover(rides, known, taskId, now)
     relay.log({ step: 'notice.queued', level: timer ? 'info' : 'debug', ...named })
     return 'accepted'
   } catch (error) {
@@ -123,8 +132,19 @@ export function isFlood(
   ].every(Boolean)
 }
 
-/** Tasks whose floods are remembered. */
-const floodsKept = 10_000
+/** Tasks whose delayed looks are remembered. */
+const ridesKept = 10_000
+
+const rideOf = ({ sub }: Known, taskId: string): string => `${sub.ref} ${taskId}`
+
+const isCovered = (rides: Rides, known: Known, taskId: string, now: number): boolean =>
+  now < (rides.get(rideOf(known, taskId)) ?? 0)
+
+/** A look that was queued two windows ahead, and stands for what comes within the first of them, covers that. */
+function cover(rides: Rides, known: Known, taskId: string, now: number): void {
+  if (rides.size >= ridesKept) rides.clear()
+  rides.set(rideOf(known, taskId), now + windowMs)
+}
 
 /**
  * Takes a push of a flood: no record, and one delayed look a window, which starts late enough to see whatever all the
@@ -135,12 +155,11 @@ export async function ride(
   now: number,
   known: Known,
   { push }: Genuine,
-  floods: Floods,
+  rides: Rides,
 ): Promise<Accepted> {
   const { sub } = known
   const { taskId, state } = push
-  const name = `${sub.ref} ${taskId}`
-  if (now < (floods.get(name) ?? 0)) return 'accepted'
+  if (isCovered(rides, known, taskId, now)) return 'accepted'
   try {
     const group = agentGroup(sub.tenant, sub.agent)
     const at = now + windowMs
@@ -154,8 +173,7 @@ export async function ride(
     relay.log({ step: 'notice.not_queued', level: 'error', ...idsOf(known), task: taskId, error })
     return 'unavailable'
   }
-  if (floods.size >= floodsKept) floods.clear()
-  floods.set(name, now + windowMs)
+  cover(rides, known, taskId, now)
   relay.log({ step: 'push.flood', ...idsOf(known), task: taskId })
   return 'accepted'
 }

@@ -81,6 +81,39 @@ describe('an authentic flood of one task', () => {
   })
 })
 
+describe('pushes of a task that tell nothing new', () => {
+  const task = 'bound'
+  const toBound: Kind = { ...byToken, taskId: task }
+  const noise = (n: number): Push => ({ to: toBound, as, task, body: state('WORKING', n) })
+  const ride = '202, 0 jobs, 1 records: {"status":"accepted"}'
+
+  test('ride for a second on the look that is queued two seconds ahead; news has a look of its own at once', async () => {
+    const { result, effects } = await door.during(async () => [
+      await door.push(noise(1)),
+      await door.push(noise(2)),
+      await door.push({ ...noise(3), body: state('INPUT_REQUIRED', 3) }),
+      door.ground.advance(999),
+      await door.push(noise(4)),
+      door.ground.advance(1),
+      await door.push(noise(5)),
+    ])
+    expect(result).toEqual(['ACK', ride, 'ACK', undefined, ride, undefined, 'ACK'])
+    const sent = effects.filter(({ operation }) => operation === 'SendMessage').map(({ body }) => body)
+    expect(sent.map(({ DelaySeconds }) => DelaySeconds)).toEqual([2, 0, 2])
+    // Dated so that no look settles it which starts too early for those who ride.
+    const dates = sent.map(({ MessageBody }) => JSON.parse(String(MessageBody)).at - door.now())
+    expect(dates).toEqual([0, -1000, 1000])
+  })
+
+  test('ride on no look that could not be queued', async () => {
+    door.ground.advance(2000)
+    door.fail('SendMessage', 2)
+    await door.push(noise(6))
+    door.heal()
+    expect(await door.push(noise(7))).toBe('ACK')
+  })
+})
+
 test('case 151: of a flood and the end right behind it the end is told, by few looks', async () => {
   const trip = await startTrip({ clock: stillClock() })
   try {
@@ -97,7 +130,8 @@ test('case 151: of a flood and the end right behind it the end is told, by few l
     await agent.setState(taskId, 'completed')
     await trip.pass(4000, 4)
     expect(trip.stepsOf('notice.stored', taskId)).toHaveLength(rates.task.burst + 1)
-    expect(trip.stepsOf('push.flood', taskId)).toHaveLength(1)
+    // One for all of the noise, one for the end.
+    expect(trip.stepsOf('notice.queued', taskId)).toHaveLength(2)
     expect(agent.calls('GetTask') - looks).toBeLessThanOrEqual(5)
     expect(client.states()).toEqual(['completed'])
   } finally {

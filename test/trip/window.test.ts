@@ -35,7 +35,7 @@ test('of ten pushes at once the last state is told, with at most one look in eac
   expect(looks).toBeLessThanOrEqual(windows)
   await trip.pass(4000, 4)
   expect(count().looks).toBeLessThanOrEqual(looks + 2)
-  expect(trip.stepsOf('notice.queued', taskId)).toHaveLength(10)
+  expect(trip.stepsOf('notice.stored', taskId)).toHaveLength(10)
   expect(client.states()).toEqual(['completed'])
   expect(await trip.task(scene.id, taskId)).toMatchObject({ state: 'completed', stale: false })
 })
