@@ -4,7 +4,7 @@ import { idsOf } from './asking.ts'
 import type { Transition, Watch } from './model.ts'
 import { type Audience, concerns } from './publish.ts'
 import type { Relay } from './relay.ts'
-import { getStory, putSnapshot } from './store/snapshots.ts'
+import { getSnapshot, putSnapshot } from './store/snapshots.ts'
 import type { Trail } from './store/tails.ts'
 import { delayOf, merge, placeFor } from './timeline.ts'
 import { changedWorks, worksOf } from './works.ts'
@@ -45,7 +45,7 @@ export async function record(
   if (!concerns(audience, task.state) && !isNews(task.state))
     return { works: digest, trail: { place: placeFor(waiting, step) } }
   // What a look that died put there is in what waits, too.
-  const before = watch.snap === undefined ? undefined : await getStory(relay.table, watch.key)
+  const before = watch.snap === undefined ? undefined : await getSnapshot(relay.table, watch.key)
   const named = changedWorks(works.listed, before?.works.listed ?? []).slice(0, mostNamed)
   if (step.works !== undefined && named.length > 0) step.works.changed = named
   await putSnapshot(relay.table, watch.key, {
