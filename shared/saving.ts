@@ -3,7 +3,7 @@ import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Canceled } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
+import { compare, isAhead, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { record } from './recording.ts'
 import type { Relay } from './relay.ts'
@@ -44,8 +44,15 @@ export async function save(
   const steps = unended
     ? [...times.steps, writeStep(known, 'task.cancel_refused', now, { data: refused })]
     : times.steps
+  const heard = freshOf(watch, audience)
+  const joined = audience.live.filter(sub => heard.includes(sub.ref))
   const publishes =
-    told || watch.fresh.length > 0 || isTerminal(state) || isUnpublished(watch) || steps.length > 0
+    told ||
+    (state !== undefined && concerns({ ...audience, live: joined }, state)) ||
+    isTerminal(state) ||
+    watch.rev > watch.woken ||
+    watch.owed.length > 0 ||
+    steps.length > 0
   // A step back is looked at again once it can no longer be a replica's.
   const at = { now, changed: change === 'back' ? now : changed, deadline: next }
   const due = nextTimer(watch, agent, at, ask.fired === true)
@@ -74,7 +81,8 @@ export async function save(
     ...recorded,
     ...saves,
   }
-  const saved = await saveLook(relay.table, watch, seen, steps)
+  // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
+  const saved = await saveLook(relay.table, watch, seen, { steps, told: publishes ? [] : heard })
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
@@ -94,14 +102,19 @@ export async function save(
 export async function tell(relay: Relay, watch: Watch, audience: Audience, next?: number): Promise<void> {
   await publish(relay, watch, audience)
   await endExpired(relay, watch)
-  const heard = new Set(audience.live.map(({ ref }) => ref))
   await publishedWatch(relay.table, watch, {
-    told: watch.fresh.filter(ref => heard.has(ref)),
+    told: freshOf(watch, audience),
     steps: watch.owed,
     over: isTerminal(watch.state),
     now: relay.now(),
     next,
   })
+}
+
+/** Those who joined and are in the audience: it was read before, and who joined since was told nothing. */
+function freshOf(watch: Watch, audience: Audience): string[] {
+  const heard = new Set(audience.live.map(({ ref }) => ref))
+  return watch.fresh.filter(ref => heard.has(ref))
 }
 
 /** Whoever was told that the subscription ran out is off the task: that was the last look for it. */

@@ -201,13 +201,14 @@ const owedValues = (steps: string[]) => (steps.length > 0 ? { steps: new Set(ste
 
 /**
  * Saves a look under its lease; undefined when the lease was lost to another.
- * @param steps what became true with it, see steps.ts
+ * @param with.steps what became true with it, see steps.ts
+ * @param with.told who joined, and has heard with it all that there is to hear
  */
 export async function saveLook(
   table: Table,
   watch: Watch,
   seen: Seen,
-  steps: string[] = [],
+  { steps = [], told = [] }: { steps?: string[]; told?: string[] } = {},
 ): Promise<Watch | undefined> {
   const { trail = {}, ...facts } = seen
   const tail = trailChange(trail)
@@ -226,8 +227,14 @@ export async function saveLook(
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
-    `SET ${[...present.map(([name]) => `#${name} = :${name}`), ...tail.set].join(', ')} REMOVE ${[...gone.map(name => `#${name}`), ...tail.remove].join(', ')}${owing(steps)}`,
-    { ...Object.fromEntries(present), ...tail.values, ...owedValues(steps), start: watch.lookAt },
+    `SET ${[...present.map(([name]) => `#${name} = :${name}`), ...tail.set].join(', ')} REMOVE ${[...gone.map(name => `#${name}`), ...tail.remove].join(', ')}${owing(steps)}${told.length > 0 ? ' DELETE #fresh :told' : ''}`,
+    {
+      ...Object.fromEntries(present),
+      ...tail.values,
+      ...owedValues(steps),
+      ...(told.length > 0 && { told: new Set(told) }),
+      start: watch.lookAt,
+    },
     '#lookAt = :start',
   )
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined

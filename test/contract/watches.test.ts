@@ -98,13 +98,20 @@ test('a cancellation goes with the look that sent it, and stays if it was asked 
   expect(await askCancel(ground.table, first.key, cancel)).toBeUndefined()
 })
 
+test('of those who joined only who heard of a look is known by its save, and not who joined meanwhile', async () => {
+  const leased = there(await lease(await join('one')))
+  await join('two')
+  const saved = there(await saveLook(ground.table, leased, seen, { told: ['one'] }))
+  expect([saved.subs.toSorted(), saved.fresh]).toEqual([['one', 'two'], ['two']])
+})
+
 test('an ended task keeps its timer until what it owes was told, even what it came to owe meanwhile', async () => {
   const leased = there(await lease(await join('one')))
   const [told, later] = [
     writeStep(leased, 'task.disputed', noon),
     writeStep(leased, 'task.disputed', noon + 1),
   ]
-  const saved = there(await saveLook(ground.table, leased, { ...seen, state: 'failed' }, [told]))
+  const saved = there(await saveLook(ground.table, leased, { ...seen, state: 'failed' }, { steps: [told] }))
   expect(saved.owed).toEqual([told])
   await oweStep(ground.table, saved.key, later, { due: noon + 1 })
   await publishedWatch(ground.table, saved, { told: ['one'], steps: [told], over: true, now: noon })
