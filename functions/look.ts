@@ -65,6 +65,7 @@ async function lookForNotice(world: Relay, message: NoticeMessage, mention: Ment
     own: isOwn(watch, message),
     waited: message.waited,
     patient: (message.tries ?? 0) < aheadTries,
+    sub,
     ...(unbound && { unbound: sub }),
   })
   return afterNotice(relay, { watch, sub }, message, looked)

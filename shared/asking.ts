@@ -10,6 +10,8 @@ export type Ask = {
   cause?: Cause
   /** Whether to ask again while the agent does not show what the push named. */
   patient?: boolean
+  /** The subscription whose push asks, as it was just read. */
+  sub?: Subscription
   /** A subscription that this look binds if the agent knows the task. */
   unbound?: Subscription
   /** The watch's timer fired, so it is to be set anew. */

@@ -24,9 +24,13 @@ type News = {
   data?: Record<string, string>
 }
 
-/** Reads who is subscribed. */
-export async function audienceOf(relay: Relay, watch: Watch): Promise<Audience> {
-  const found = await Promise.all(watch.subs.map(ref => getSubscription(relay.table, ref)))
+/**
+ * Reads who is subscribed.
+ * @param known one that was read just now. Older than the lease it may be, but not by more than a look takes anyway
+ */
+export async function audienceOf(relay: Relay, watch: Watch, known?: Subscription): Promise<Audience> {
+  const read = async (ref: string) => (ref === known?.ref ? known : getSubscription(relay.table, ref))
+  const found = await Promise.all(watch.subs.map(read))
   // One that ran out since the last look is told what this one finds, and that it has ended.
   const now = relay.now()
   const live = found.filter(sub => sub !== undefined).filter(sub => isLive(sub, now) || endsNow(sub, now))

@@ -55,7 +55,8 @@ export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Look
   const now = relay.now()
   const wait = waitMs(watch, now)
   if (wait > 0) return { kind: 'waits', ms: wait }
-  const agent = await getAgent(relay.table, watch.tenant, watch.agent)
+  // It may be a second old: a look that had begun then would call the agent so, too. One that seems gone is read again.
+  const agent = await getAgent(relay.table, watch.tenant, watch.agent, true)
   // Let in before it is leased: a look that has to wait costs no more than that.
   const entered = agent && asksAgent(watch, ask) ? await enterAgent(relay, agent, ask.waited) : undefined
   if (entered?.ok === false) {
@@ -85,7 +86,7 @@ async function lookUnderLease(
   ask: Ask,
   called: Called | undefined,
 ): Promise<Looked> {
-  const audience = await audienceOf(world, watch)
+  const audience = await audienceOf(world, watch, ask.sub)
   const trace = world.trace ?? audience.live.find(sub => sub.traceparent !== undefined)?.traceparent
   const relay = within(world, { trace, parent: watch.parent })
   for (const ref of audience.gone) await leaveWatch(relay.table, watch.key, ref, relay.now())
