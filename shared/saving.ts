@@ -3,7 +3,7 @@ import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Canceled } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, windowMs } from './policy.ts'
+import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { record } from './recording.ts'
 import type { Relay } from './relay.ts'
@@ -50,8 +50,7 @@ export async function save(
     told ||
     (state !== undefined && concerns({ ...audience, live: joined }, state)) ||
     isTerminal(state) ||
-    watch.rev > watch.woken ||
-    watch.owed.length > 0 ||
+    isUnpublished({ ...watch, fresh: [] }) ||
     steps.length > 0
   // A step back is looked at again once it can no longer be a replica's.
   const at = { now, changed: change === 'back' ? now : changed, deadline: next }

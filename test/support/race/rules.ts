@@ -54,7 +54,7 @@ export const breaks = {
   /** A look has the task to itself, and saves only if nobody took that from it. */
   fence: [
     watches("'#lookAt = :seen AND #lease < :now'", "'attribute_exists(#pk)'"),
-    watches(/(\.\.\.Object\.fromEntries\(present\).*\n\s*)'#lookAt = :start'/, "$1'attribute_exists(#pk)'"),
+    watches(/(start: watch\.lookAt,\n\s*},\n\s*)'#lookAt = :start'/, "$1'attribute_exists(#pk)'"),
     policy('return now < watch.lease ? windowMs : 0', 'return 0'),
   ],
   /** A lease lasts longer than whoever holds it can. */
