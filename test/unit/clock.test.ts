@@ -12,8 +12,8 @@ test('advances add up and are kept', () => {
   const first = createClock(file)
   first.advance(day)
   first.advance(2 * day)
-  const second = createClock(file)
-  expect(second.now()).toBeGreaterThanOrEqual(Date.now() + 3 * day - 1)
+  const before = Date.now()
+  expect(createClock(file).now()).toBeGreaterThanOrEqual(before + 3 * day)
 })
 
 test('a clock that was never moved tells the time of the system and leaves no file', () => {
