@@ -187,3 +187,27 @@ test('case 145: push configs are set and deleted in the version that the agent i
     ...[`${config}/set`, `${config}/list`, `${config}/delete`],
   ])
 })
+
+test('case 146: an answer about another task is dropped, counted, and its owner is to look into it', async () => {
+  const one = await begin('plain')
+  const health = () =>
+    trip.call<{ calls: { wrongAnswers: { count: number; lastAt: number | null } } }>(
+      'GET',
+      '/v1/agents/plain/health',
+    )
+  expect((await health()).calls.wrongAnswers).toEqual({ count: 0, lastAt: null })
+  agent.instead(({ id }) => {
+    const result = { id: 'of-somebody-else', ...status('completed') }
+    return { body: JSON.stringify({ jsonrpc: '2.0', id, result }) }
+  })
+  await trip.pass(120_000, 2)
+  agent.instead(undefined)
+  const { count, lastAt } = (await health()).calls.wrongAnswers
+  expect(count).toBeGreaterThan(0)
+  expect(lastAt).toBeGreaterThan(0)
+  expect(trip.stepsOf('agent.answered_wrong', one.taskId)[0]).toMatchObject({
+    level: 'error',
+    agent: 'plain',
+  })
+  expect(heardBy(one.client)).toEqual([])
+})
