@@ -4,8 +4,13 @@ import { removeGrant } from './grants.ts'
 import { agentCallsKey, agentHealthKey, agentKey, agentKeysKey } from './keys.ts'
 import { get, put, remove, type Table } from './table.ts'
 
-export const getAgent = (table: Table, tenant: string, agent: string): Promise<Agent | undefined> =>
-  get<Agent>(table, agentKey(tenant, agent))
+/** @param lazy read in half the units, perhaps as it stood a second ago */
+export const getAgent = (
+  table: Table,
+  tenant: string,
+  agent: string,
+  lazy = false,
+): Promise<Agent | undefined> => get<Agent>(table, agentKey(tenant, agent), lazy)
 
 /**
  * Puts an agent where `before` stands (nothing, or the etag that was read).
