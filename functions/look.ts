@@ -2,7 +2,7 @@
 import { idsOf, type Looked } from '../shared/asking.ts'
 import { contradicts, isDisputable } from '../shared/disputes.ts'
 import { createKeySets } from '../shared/keysets.ts'
-import { LookMessage, NoticeMessage, type WatchMessage } from '../shared/messages.ts'
+import { LookMessage, NoticeMessage, type Waited, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
 import { aheadTries, floorMs, isOver, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
 import { refreshKeys } from '../shared/refreshing.ts'
@@ -16,6 +16,7 @@ import { getWatch, openWatch, watchedBy } from '../shared/store/watches.ts'
 import { settleSubscription } from '../shared/sweep.ts'
 import { putOff } from '../shared/timing.ts'
 import { traceIdOf } from '../shared/trace.ts'
+import { endWait } from '../shared/turns.ts'
 import { lookAt } from '../shared/watching.ts'
 import { eachRecord, type Handled, type Mention, onLambda, type QueueHandler } from './lambda.ts'
 
@@ -96,16 +97,17 @@ async function afterNotice(
   const tries = message.tries ?? 0
   // Who was let in begins to wait anew.
   const { waited: _, ...letIn } = message
+  const rides = !unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())
   switch (looked.kind) {
     case 'shown':
       if (contradicts(message.state, looked.state) && (await isDisputable(relay, watch.key, message)))
         return 'done'
       return settle(relay, message, 'shown', sub)
     case 'waits':
-      if (!unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())) return 'done'
+      if (rides) return leaveQueue(relay, watch, message.waited)
       return later(relay, watch, message, trailingMs(looked.ms, message))
     case 'busy':
-      if (!unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())) return 'done'
+      if (rides) return leaveQueue(relay, watch, looked.waited)
       return later(relay, watch, { ...message, waited: looked.waited }, looked.afterMs)
     case 'ahead':
       return later(relay, watch, { ...letIn, tries: tries + 1, at: relay.now() }, windowMs * 2 ** tries)
@@ -126,16 +128,25 @@ async function lookForWatch(relay: Relay, message: WatchMessage, mention: Mentio
   if (watch === undefined) return 'done'
   mention({ ...idsOf(watch), parent: watch.parent })
   // A delayed look ends when another came between: that one goes on instead.
-  if (message.looked !== undefined && message.looked !== watch.looked) return 'done'
+  if (message.looked !== undefined && message.looked !== watch.looked)
+    return leaveQueue(relay, watch, message.waited)
   const own = isOwn(watch, message)
   const asked = { fired: message.fired === true, own, waited: message.waited }
   const looked = await lookAt(within(relay, { parent: watch.parent }), watch, asked)
-  if ((looked.kind !== 'waits' && looked.kind !== 'busy') || isOver(watch)) return 'done'
+  if (looked.kind !== 'waits' && looked.kind !== 'busy') return 'done'
   const now = relay.now()
+  const { waited } = looked.kind === 'busy' ? looked : message
   // A trailing look to come will do; one under way may have read its audience before this message was sent.
-  if (watch.again >= now && watch.lease < now && !own) return 'done'
+  if (isOver(watch) || (watch.again >= now && watch.lease < now && !own))
+    return leaveQueue(relay, watch, waited)
   if (looked.kind === 'waits') return later(relay, watch, message, looked.ms)
   return later(relay, watch, { ...message, waited: looked.waited }, looked.afterMs)
+}
+
+/** Another look will do: this one does not wait for a turn at the agent any more. */
+async function leaveQueue(relay: Relay, watch: Watch, waited: Waited | undefined): Promise<Handled> {
+  await endWait(relay, watch, waited)
+  return 'done'
 }
 
 /** True when the watch's mark of a trailing look is this message's own. */

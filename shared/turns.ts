@@ -62,14 +62,21 @@ async function enterOpen(relay: World, agent: Callee, waited?: Waited): Promise<
     : refuse(relay, agent, waited)
 }
 
-/** Who was let in waits no more. What was seen before he began to wait cannot say whether he waited longest. */
 async function letIn(relay: World, agent: Callee, turn: Turn, waited?: Waited): Promise<Entered> {
-  if (waited === undefined) return { ok: true, turn }
+  await endWait(relay, agent, waited)
+  return { ok: true, turn }
+}
+
+/**
+ * Notes that a look waits no more: it was let in, or needs no turn after all. What was seen before it began to wait
+ * cannot say whether it waited longest.
+ */
+export async function endWait(relay: World, agent: Callee, waited: Waited | undefined): Promise<void> {
+  if (waited === undefined) return
   const { calls, at } = seenOf(relay, agent)
-  if (calls.oldest !== waited.since && at > waited.since) return { ok: true, turn }
+  if (calls.oldest !== waited.since && at > waited.since) return
   const forgot = await forgetWaiting(relay.table, agent, waited.since)
   learnFrom(relay, agent, forgot)
-  return { ok: true, turn }
 }
 
 async function refuse(relay: World, agent: Callee, before?: Waited): Promise<Entered> {

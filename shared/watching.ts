@@ -35,11 +35,19 @@ import {
   watchedBy,
 } from './store/watches.ts'
 import { timesNow } from './tree.ts'
-import { enterAgent, leaveAgent, type Turn } from './turns.ts'
+import { endWait, enterAgent, leaveAgent, type Turn } from './turns.ts'
 import { callInVersion } from './versions.ts'
 
 /** Looks at a task unless that is needless now. */
 export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
+  const known = needless(watch, ask)
+  if (known === undefined) return lookAnew(relay, watch, ask)
+  await endWait(relay, watch, ask.waited)
+  return known
+}
+
+/** What the look would come to, if it need not be made. */
+function needless(watch: Watch, ask: Ask): Looked | undefined {
   const { cause } = ask
   const ahead = cause !== undefined && ask.patient === true && isAhead(cause.state, watch)
   // Only a look of its own binds an unbound subscription, however much is known already.
@@ -52,6 +60,10 @@ export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Look
     isSettled(watch, covered(watch, cause, ask.own === true))
   )
     return ahead ? { kind: 'ahead' } : shown(watch)
+  return undefined
+}
+
+async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
   const now = relay.now()
   const wait = waitMs(watch, now)
   if (wait > 0) return { kind: 'waits', ms: wait }

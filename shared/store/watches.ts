@@ -1,8 +1,7 @@
 // Keeps watches: what we know of a task, who is to be told, and the lease that lets one look at a time save.
-import { isTerminal, type TaskState, taskStates } from '../a2a/task.ts'
+import type { TaskState } from '../a2a/task.ts'
 import { limits } from '../limits.ts'
 import type { Cancel, Lasting, Subscription, Trouble, Watch } from '../model.ts'
-import { list } from './directory.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
 import { get, remove, type Table, update } from './table.ts'
 import { type Trail, trailChange } from './tails.ts'
@@ -12,10 +11,6 @@ import { below, pointAt, readParent, writeParent } from './trees.ts'
 const keptSeconds = 400 * 24 * 60 * 60
 /** Principal of subscriptions that name none. */
 export const usualPrincipal = 'agent'
-/** When a cancellation is looked for whose message was lost. */
-const backstopMs = 60 * 1000
-/** Values of a condition, by their own names. */
-const terminal = Object.fromEntries(taskStates.filter(isTerminal).map(state => [state, state]))
 
 type Stored = Omit<Watch, 'subs' | 'fresh' | 'owed'> & {
   subs?: Set<string>
@@ -367,40 +362,6 @@ export async function publishedWatch(
   return (await update<Stored>(table, watchKey(watch.key), change, values, mine)).ok
 }
 
-/**
- * Notes that a task is to be canceled, by whichever look comes next. Who asked first is the one who is noted.
- * @returns what is noted now; undefined if the task has ended or nobody is on it
- */
-export async function askCancel(table: Table, watch: string, cancel: Cancel): Promise<Cancel | undefined> {
-  const asked = await update<Stored>(
-    table,
-    watchKey(watch),
-    'SET #cancel = :cancel, #due = :soon',
-    { cancel, soon: cancel.at + backstopMs, ...terminal },
-    `attribute_not_exists(#cancel) AND attribute_exists(#subs) AND attribute_exists(#slot) AND (attribute_not_exists(#state) OR NOT #state IN (${Object.keys(
-      terminal,
-    )
-      .map(name => `:${name}`)
-      .join(', ')}))`,
-  )
-  if (asked.ok) return cancel
-  const { old } = asked
-  return old?.subs === undefined || isTerminal(old.state) ? undefined : old.cancel
-}
-
 /** Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge. */
 export const markAgain = (table: Table, watch: string, again: number) =>
   update<Stored>(table, watchKey(watch), 'SET #again = :again', { again }, 'attribute_exists(#pk)')
-
-/** All watches of one task, one a principal. */
-export async function watchesOf(
-  table: Table,
-  tenant: string,
-  agent: string,
-  taskId: string,
-): Promise<Watch[]> {
-  const listed = await list(table, tenant, { kind: 'tasks', by: 'agent', of: agent, task: taskId }, 100)
-  const keys = [watchOf(tenant, agent, usualPrincipal, taskId), ...listed.pointers.map(({ ref }) => ref)]
-  const found = await Promise.all(keys.map(key => getWatch(table, key)))
-  return found.filter(watch => watch !== undefined)
-}

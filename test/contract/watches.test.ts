@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Transition, Watch } from '../../shared/model.ts'
 import { writeStep } from '../../shared/steps.ts'
+import { askCancel } from '../../shared/store/asked.ts'
 import { addTransition } from '../../shared/store/tails.ts'
 import {
-  askCancel,
   getWatch,
   leaseWatch,
   openWatch,

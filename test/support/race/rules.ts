@@ -86,7 +86,7 @@ export const breaks = {
   /** Only who was told counts as told, though others joined meanwhile. */
   joiners: [saving('watch.fresh.filter(ref => heard.has(ref))', 'watch.fresh')],
   /** The look for a late subscriber waits its turn though the task ended. */
-  lateWaits: [look('|| isOver(watch))', `|| ${isEnd}(String(watch.state)))`)],
+  lateWaits: [look('if (isOver(watch) ||', `if (${isEnd}(String(watch.state)) ||`)],
   /** The push of an unbound subscription is settled by a look of its own only, for that one binds it. */
   unboundLooks: [
     watching('const binds = ask.unbound !== undefined', 'const binds = false'),
