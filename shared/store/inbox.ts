@@ -6,8 +6,11 @@ import { put, query, type Table, update } from './table.ts'
 const keptSeconds = 30 * 24 * 60 * 60
 /** How far back a repeated append looks for itself. */
 const lookBack = 20
-/** After this a gap is closed by a void; a slower writer takes a new number. */
-const gapMs = 10_000
+/**
+ * After this a gap is closed by a void; a slower writer takes a new number. Longer than the SDK repeats a write, and
+ * shorter than whoever publishes in a dead one's stead may come after it: a hint shall not point behind a gap.
+ */
+const gapMs = 5000
 /** After this no writer can be left: what is missing has expired, and is stepped over. */
 const overMs = 60_000
 

@@ -211,7 +211,7 @@ test('a place that is taken while it is being closed is not stepped over', async
 })
 
 test('a gap that a writer may still fill is not closed, and hides what is behind it', async () => {
-  const inbox = await openGap(9000)
+  const inbox = await openGap(4000)
   for (let call = 0; call < 3; call++) await inbox.read(10)
   expect(told(inbox)).toEqual([])
   await inbox.write(0)
@@ -220,7 +220,7 @@ test('a gap that a writer may still fill is not closed, and hides what is behind
 })
 
 test('what a dead writer did not place is appended again, what it placed is not', async () => {
-  const inbox = await openGap(10_001)
+  const inbox = await openGap(5001)
   await inbox.die(0)
   await inbox.die(1)
   await inbox.finish()
