@@ -127,10 +127,10 @@ async function lookForWatch(relay: Relay, message: WatchMessage, mention: Mentio
   const watch = await getWatch(relay.table, message.watch)
   if (watch === undefined) return 'done'
   mention({ ...idsOf(watch), parent: watch.parent })
-  // A delayed look ends when another came between: that one goes on instead.
-  if (message.looked !== undefined && message.looked !== watch.looked)
-    return leaveQueue(relay, watch, message.waited)
   const own = isOwn(watch, message)
+  // A delayed look ends when another came between: that one goes on instead. Not while its mark stands, which others rode on.
+  if (message.looked !== undefined && message.looked !== watch.looked && !own)
+    return leaveQueue(relay, watch, message.waited)
   const asked = { fired: message.fired === true, own, waited: message.waited }
   const looked = await lookAt(within(relay, { parent: watch.parent }), watch, asked)
   if (looked.kind !== 'waits' && looked.kind !== 'busy') return 'done'
