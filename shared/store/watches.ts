@@ -255,16 +255,7 @@ export async function saveTrouble(
   fault: Fault,
   steps: string[] = [],
 ): Promise<Watch | undefined> {
-  const lease = steps.length > 0 ? watch.lease : 0
-  const present = Object.entries({ ...fault, lease }).filter(([, value]) => value !== undefined)
-  const saved = await update<Stored>(
-    table,
-    watchKey(watch.key),
-    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')}${owing(steps)}`,
-    { ...Object.fromEntries(present), ...owedValues(steps), start: watch.lookAt },
-    '#lookAt = :start',
-  )
-  return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
+  return saveFacts(table, watch, { ...fault, lease: steps.length > 0 ? watch.lease : 0 }, steps)
 }
 
 /**
@@ -277,7 +268,17 @@ export async function saveTimes(
   saves: Pick<Watch, 'overdueAt' | 'cancel'>,
   steps: string[],
 ): Promise<Watch | undefined> {
-  const present = Object.entries({ ...saves, lease: watch.lease }).filter(([, value]) => value !== undefined)
+  return saveFacts(table, watch, { ...saves, lease: watch.lease }, steps)
+}
+
+/** Sets what is given, under the lease that the watch was read with. */
+async function saveFacts(
+  table: Table,
+  watch: Watch,
+  facts: (Fault | Pick<Watch, 'overdueAt' | 'cancel'>) & { lease: number },
+  steps: string[],
+): Promise<Watch | undefined> {
+  const present = Object.entries(facts).filter(([, value]) => value !== undefined)
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
