@@ -1,5 +1,6 @@
 // Compares the claim request_body_sha256 with a body, as received or as the 2025 A2A samples would have written it. Pure.
 import { timingSafeEqual } from 'node:crypto'
+import { parseBody } from './a2a/read.ts'
 import { sha256 } from './hash.ts'
 
 /** Over which bytes the digest was right. */
@@ -23,15 +24,11 @@ export function matchDigest(claimed: unknown, body: Uint8Array): DigestMatch | u
  * rewritten token by token, so that numbers such as 1.0 and the order of members stay as they were sent.
  */
 function compactJson(body: Uint8Array): string | undefined {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-    // Only valid JSON is rewritten: in it every string ends, which keeps the replacement linear.
-    JSON.parse(text)
-    return text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|[\t\n\r ]+/g, token => {
-      if (!token.startsWith('"')) return ''
-      return token.includes('\\') ? JSON.stringify(JSON.parse(token)) : token
-    })
-  } catch {
-    return undefined
-  }
+  // Only JSON that is read afterwards is rewritten: in it every string ends, which keeps the replacement linear.
+  if (!parseBody(body).ok) return undefined
+  const text = new TextDecoder().decode(body)
+  return text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|[\t\n\r ]+/g, token => {
+    if (!token.startsWith('"')) return ''
+    return token.includes('\\') ? JSON.stringify(JSON.parse(token)) : token
+  })
 }

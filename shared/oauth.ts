@@ -1,8 +1,9 @@
 // Asks a token endpoint for an access token: client credentials and refresh tokens (RFC 6749 sections 4.4 and 6). Leaves by the `net` it is given and keeps nothing.
 import { isRecord, parseBody } from './a2a/read.ts'
-import { cleanWords, readRetryAfter } from './a2a/trouble.ts'
+import { cleanWords, longestWaitMs } from './a2a/trouble.ts'
 import type { OAuth } from './model.ts'
 import { type Net, NetError, type NetReply } from './net.ts'
+import { readRetryAfter } from './retryafter.ts'
 
 /** Times are in ms. `refreshToken`: a new one, where the server rotates them. */
 export type Granted = { ok: true; accessToken: string; lifeMs: number; refreshToken?: string }
@@ -74,7 +75,7 @@ function readAnswer({ status, headers, body }: NetReply, now: number): Granted |
   if (status === 200) return readToken(answer)
   const code = typeof answer.error === 'string' ? answer.error : ''
   const words = typeof answer.error_description === 'string' ? answer.error_description : ''
-  const retryAfterMs = readRetryAfter(headers.get('retry-after'), now)
+  const retryAfterMs = readRetryAfter(headers.get('retry-after'), now, longestWaitMs)
   return {
     ok: false,
     spent: status < 500 && status !== 429 && final.includes(code),

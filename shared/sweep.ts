@@ -12,7 +12,7 @@ import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, getSubscription, recordSweep } from './store/subscriptions.ts'
 import { getWatch, openWatch, watchedBy } from './store/watches.ts'
 import { makeWhole } from './subscribing.ts'
-import { enterAgent, leaveAgent } from './turns.ts'
+import { endWait, enterAgent, leaveAgent } from './turns.ts'
 import { callInVersion } from './versions.ts'
 
 const minute = 60_000
@@ -87,7 +87,11 @@ async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promis
       ...(pageToken !== undefined && { pageToken }),
     }
     const entered = await enterAgent(relay, agent)
-    if (!entered.ok) return { ended: 'part', looks }
+    if (!entered.ok) {
+      // A sweep waits for no turn: the next one goes on where this one ended.
+      await endWait(relay, agent, entered.waited)
+      return { ended: 'part', looks }
+    }
     const listed = await callInVersion(relay, { agent, calls: seenOf(relay, agent).calls }, [sub], endpoint =>
       listTasks(relay.net, endpoint, asked, relay.now()),
     )

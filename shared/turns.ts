@@ -35,8 +35,10 @@ type Probe = { until: number; calls: Calls }
 /** The right to call an agent. */
 export type Turn = { permit: Permit } | { probe: Probe }
 
-/** `waited` goes with the message that is put off. */
-export type Entered = { ok: true; turn: Turn } | { ok: false; afterMs: number; waited: Waited }
+/** `waited` goes with the message that is put off; `why` is for the log. */
+export type Entered =
+  | { ok: true; turn: Turn }
+  | { ok: false; afterMs: number; waited: Waited; why: 'full' | 'left_alone' }
 
 /** A number from 0 to 1, drawn: it spreads what would otherwise come at once. */
 export const share = (relay: Pick<World, 'random'>): number => (relay.random(1)[0] ?? 0) / 256
@@ -94,8 +96,7 @@ async function refuse(relay: World, agent: Callee, before?: Waited): Promise<Ent
   const afterMs =
     openUntil === undefined ? queueMs(turns, share(relay)) : reopenMs(openUntil - now, turns, share(relay))
   const why = openUntil === undefined ? 'full' : 'left_alone'
-  relay.log({ step: 'look.put_off', level: 'debug', ...idsOf(agent), why, afterMs, turns })
-  return { ok: false, afterMs, waited: { since, turns: turns + 1 } }
+  return { ok: false, afterMs, waited: { since, turns: turns + 1 }, why }
 }
 
 type Answer = Parameters<typeof signOf>[0]

@@ -72,8 +72,10 @@ async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
   // Let in before it is leased: a look that has to wait costs no more than that.
   const entered = agent && asksAgent(watch, ask) ? await enterAgent(relay, agent, ask.waited) : undefined
   if (entered?.ok === false) {
+    const { afterMs, waited, why } = entered
+    relay.log({ step: 'look.put_off', level: 'debug', ...idsOf(watch), why, afterMs, turns: waited.turns })
     if (ask.fired === true) await judgeTimes(relay, watch)
-    return { kind: 'busy', afterMs: entered.afterMs, waited: entered.waited }
+    return { kind: 'busy', afterMs, waited }
   }
   const called = agent && entered && { agent, turn: entered.turn }
   const at = { now, start: startAfter(watch, now), until: now + leaseMs }

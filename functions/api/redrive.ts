@@ -80,7 +80,8 @@ export function redrive(relay: Relay): Hono<Env> {
         throw new RouseError('conflict', { detail: `The target ${wake.target} is disabled or gone.` })
       if (!(await tryAgain(relay, wake)))
         throw new RouseError('conflict', { detail: 'The wake is on its way already.' })
-      relay.log({ step: 'wake.retried', tenant, wake: wake.id, target: wake.target })
+      const { agent, taskId: task } = wake
+      relay.log({ step: 'wake.retried', tenant, agent, task, wake: wake.id, target: wake.target })
       return c.json({ ...shownWake(wake), status: 'pending', tries: 0, next: relay.now() }, 202)
     })
 }

@@ -1,6 +1,7 @@
 // Tells why an agent's answer is no good: from status, error body or network fault to one trouble. Pure.
 import type { Trouble } from '../model.ts'
 import type { NetError, NetReply } from '../net.ts'
+import { readRetryAfter } from '../retryafter.ts'
 import { isGiven, isRecord } from './read.ts'
 
 /** A call that gave nothing usable. */
@@ -40,6 +41,9 @@ const reasons: ReadonlyMap<unknown, number> = new Map([
   ['INVALID_PARAMS', codes.invalidParams],
 ])
 
+/** The longest `Retry-After` of an agent, or what stands before it, that is read. */
+export const longestWaitMs = 24 * 60 * 60 * 1000
+
 /**
  * Judges an answer; an error inside a 200 is an error.
  * @param value the parsed body, undefined if it is no JSON
@@ -56,7 +60,7 @@ export function judgeReply(
   if (success && error === undefined) return undefined
   const status = success ? (error?.status ?? answered) : answered
   const code = error?.code ?? (status === 400 ? codes.invalidParams : undefined)
-  const retryAfterMs = readRetryAfter(headers.get('retry-after'), now)
+  const retryAfterMs = readRetryAfter(headers.get('retry-after'), now, longestWaitMs)
   return {
     ok: false,
     trouble: troubleOf(status, code),
@@ -131,12 +135,3 @@ function readError(error: Record<string, unknown>): AgentError {
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-const longestWaitMs = 24 * 60 * 60 * 1000
-
-/** Reads `Retry-After`, seconds or a date (RFC 9110 section 10.2.3). */
-export function readRetryAfter(value: string | null, now: number): number | undefined {
-  if (value === null) return undefined
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestWaitMs)
-}

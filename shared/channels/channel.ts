@@ -37,7 +37,8 @@ const waitsMs = [
 ]
 
 /** Longest wait that a target may ask for. */
-const longestWishMs = hour
+/** The longest `Retry-After` of a target that is heeded. */
+export const longestWishMs = hour
 
 /** How much later than planned an attempt may start at most, as a share of its wait. */
 const jitter = 0.1
@@ -55,17 +56,6 @@ export function retryAfterMs(tries: number, random01: number, wishMs = 0): numbe
   const wait = waitsMs[tries - 1]
   if (wait === undefined) return undefined
   return Math.round(Math.max(wait, Math.min(wishMs, longestWishMs)) * (1 + jitter * random01))
-}
-
-/**
- * Reads `Retry-After`: whole seconds or an HTTP date (RFC 9110 section 10.2.3).
- * @returns milliseconds from `nowMs`, within 0 and 1 h, or undefined if there is none that can be read
- */
-export function readRetryAfter(header: string | null, nowMs: number): number | undefined {
-  const text = header?.trim() ?? ''
-  const date = /^[A-Z][a-z]+, /.test(text) ? Date.parse(text) : Number.NaN
-  const wish = /^\d+$/.test(text) ? Number(text) * second : date - nowMs
-  return Number.isNaN(wish) ? undefined : Math.min(Math.max(wish, 0), longestWishMs)
 }
 
 /** Bytes of an answer that are kept with the attempt. */

@@ -2,7 +2,8 @@
 
 import { hopHeader } from '../names.ts'
 import { type Net, NetError, type NetReply } from '../net.ts'
-import { excerpt, type Outcome, readRetryAfter, type Verdict } from './channel.ts'
+import { readRetryAfter } from '../retryafter.ts'
+import { excerpt, longestWishMs, type Outcome, type Verdict } from './channel.ts'
 import { sign } from './standard.ts'
 
 /** Standard Webhooks 1.0.0 asks for 15 to 30 s; of the answer only the start is kept. */
@@ -53,7 +54,9 @@ function verdictOf(status: number, headers: Headers, nowMs: number): Verdict {
   if (status === 410) return { kind: 'disable', reason: 'The target answered 410 Gone.' }
   // Also 401, 403 and 404: a deploy can answer those for a minute. A redirect is not followed, and may be taken back.
   const reason = `The target answered ${status}.`
-  const afterMs = isBusy(status) ? readRetryAfter(headers.get('retry-after'), nowMs) : undefined
+  const afterMs = isBusy(status)
+    ? readRetryAfter(headers.get('retry-after'), nowMs, longestWishMs)
+    : undefined
   return { kind: 'retry', reason, ...(afterMs !== undefined && { afterMs }) }
 }
 

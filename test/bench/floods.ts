@@ -15,7 +15,7 @@ import { type Budget, median, type Row } from './table.ts'
 const sizes = {
   usual: {
     task: { pushes: 10_000, seconds: 60 },
-    crowd: { tasks: 300, seconds: 60, strangers: 20 },
+    crowd: { tasks: 600, seconds: 30, strangers: 10 },
     dead: { wakes: 300, every: 10 },
   },
   full: {

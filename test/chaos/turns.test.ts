@@ -80,6 +80,19 @@ test('an agent that is down is left alone and told of once, and its tasks are to
   ])
 })
 
+test('a sweep that is not let in waits for no turn', async () => {
+  const { url } = agent
+  await trip.call('PUT', `/v1/agents/${id}`, { url, binding: 'JSONRPC', version: '1.0' })
+  agent.refuses = { status: 429, retryAfter: '3600' }
+  await trip.subscribe(id, { scope: 'agent' })
+  await trip.pass(620_000, 2)
+  const sweeps = trip.steps.filter(({ step, agent: of }) => step === 'agent.swept' && of === id)
+  // The first is refused by the agent, those after it are not let in.
+  expect(sweeps.length).toBeGreaterThan(1)
+  expect(new Set(sweeps.map(({ ended }) => ended))).toEqual(new Set(['part']))
+  expect(await callsOf()).toMatchObject({ breaker: 'open', oldestWaitingSeconds: null })
+})
+
 test('an agent that asks for a while is not called before it is over', async () => {
   agent.refuses = { status: 429, retryAfter: '120' }
   const all = await subscribe(3)

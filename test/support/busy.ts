@@ -7,7 +7,7 @@ export type BusyAgent = {
   url: string
   /** Tasks are in this state from now on. */
   state: string
-  /** Answers with this status instead of a task. */
+  /** Answers with this status, whatever it is asked. */
   refuses: { status: number; retryAfter?: string } | undefined
   /** GetTask calls so far, and the most that were under way at once. */
   calls: number
@@ -22,23 +22,23 @@ export type BusyAgent = {
 export async function startBusyAgent(): Promise<BusyAgent> {
   const open = new Map<ServerResponse, { id: unknown; taskId: string }>()
   let holds = false
+  const end = (response: ServerResponse, id: unknown, body: object): void => {
+    const { status = 200, retryAfter } = agent.refuses ?? {}
+    if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
+    response.writeHead(status).end(status === 200 ? JSON.stringify({ jsonrpc: '2.0', id, ...body }) : '')
+  }
   const answer = (): void => {
     if (holds) return
     for (const [response, { id, taskId }] of open) {
-      const { status = 200, retryAfter } = agent.refuses ?? {}
-      if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
-      const task = { id: taskId, contextId: 'c', status: { state: `TASK_STATE_${agent.state}` } }
-      response
-        .writeHead(status)
-        .end(status === 200 ? JSON.stringify({ jsonrpc: '2.0', id, result: task }) : '')
+      const status = { state: `TASK_STATE_${agent.state}` }
+      end(response, id, { result: { id: taskId, contextId: 'c', status } })
     }
     open.clear()
   }
   const server = createServer(async (request, response) => {
     const asked = await json(request).catch(() => undefined)
     const { id, method, params } = Object(asked)
-    if (method !== 'GetTask')
-      return void response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32003 } }))
+    if (method !== 'GetTask') return end(response, id, { error: { code: -32003 } })
     agent.calls += 1
     open.set(response, { id, taskId: params.id })
     agent.most = Math.max(agent.most, open.size)

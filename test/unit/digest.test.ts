@@ -40,6 +40,12 @@ judged('body digests', [
     { body: escaped, jwt: jwtOf({ request_body_sha256: sha256Hex(fancy) }) },
     'accepted',
   ],
+  ...([64, 65] as const).map((deep): Row => {
+    const nested = `${'['.repeat(deep)}1${']'.repeat(deep)}`
+    const jwt = jwtOf({ request_body_sha256: sha256Hex(nested) })
+    const told = deep > 64 ? 'digest_wrong' : 'accepted'
+    return [90, `blanks in a body of ${deep} levels`, { body: ` ${nested}`, jwt }, told]
+  }),
   [90, 'a body that is no JSON', { body: `${body}}` }, 'digest_wrong'],
   [90, 'a body that is no UTF-8', { body: Buffer.from([0xff, 0xfe]) }, 'digest_wrong'],
   [

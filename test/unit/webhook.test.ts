@@ -2,10 +2,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { excerpt, type Outcome, readRetryAfter, retryAfterMs } from '../../shared/channels/channel.ts'
+import { excerpt, longestWishMs, type Outcome, retryAfterMs } from '../../shared/channels/channel.ts'
 import { makeSecret } from '../../shared/channels/standard.ts'
 import { sendWebhook } from '../../shared/channels/webhook.ts'
 import { createNet } from '../../shared/net.ts'
+import { readRetryAfter } from '../../shared/retryafter.ts'
 import { type Answer, certificates, type Receiver, startReceiver } from '../support/receiver.ts'
 
 const nowMs = Date.UTC(2026, 5, 1, 12)
@@ -232,6 +233,6 @@ describe('the next attempt', () => {
   ]
   for (const [header, ms] of wishes)
     test(`Retry-After ${header?.slice(0, 40) ?? 'missing'} is ${ms ?? 'no wish'}`, () => {
-      expect(readRetryAfter(header, nowMs)).toBe(ms)
+      expect(readRetryAfter(header, nowMs, longestWishMs)).toBe(ms)
     })
 })
