@@ -1,9 +1,11 @@
 // The door of the deliver queue: leases a wake, sends it by its target's channel, records the attempt, and acts on the verdict.
+
 import { eventType } from '../shared/a2a/task.ts'
 import { type Outcome, retryAfterMs } from '../shared/channels/channel.ts'
-import { enter, leave, leaveUnused, shareOf } from '../shared/gate.ts'
+import { drawShare } from '../shared/clock.ts'
+import { enter, leave, leaveUnused } from '../shared/gate.ts'
 import { DeliverMessage, type TargetMessage, type WakeMessage } from '../shared/messages.ts'
-import type { Subscription, Wake, Watch } from '../shared/model.ts'
+import type { Subscription, Watch } from '../shared/model.ts'
 import { writeWakeId } from '../shared/names.ts'
 import { isSuperseded, leaseMs, waitersOf } from '../shared/policy.ts'
 import { longestDelayMs, sendDeliver } from '../shared/queue.ts'
@@ -16,6 +18,7 @@ import { getSubscription, isHeard } from '../shared/store/subscriptions.ts'
 import { getTarget } from '../shared/store/targets.ts'
 import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
 import { getWatch } from '../shared/store/watches.ts'
+import type { Wake } from '../shared/telling.ts'
 import { traceIdOf } from '../shared/trace.ts'
 import { eachRecord, type Handled, onLambda, type QueueHandler } from './lambda.ts'
 
@@ -154,7 +157,7 @@ function standingAfter(relay: Relay, wake: Wake, outcome: Outcome, begun: number
   const made = { attempt, tries: wake.tries + 1 }
   if (outcome.kind === 'delivered') return { status: 'delivered', ...made }
   if (outcome.kind !== 'retry' && outcome.kind !== 'config') return { status: 'failed', ...made }
-  const share = shareOf(relay)
+  const share = drawShare(relay)
   const wish = outcome.kind === 'retry' ? outcome.afterMs : undefined
   const after = retryAfterMs(made.tries, share, wish)
   if (after === undefined) return { status: 'failed', ...made }

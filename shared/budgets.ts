@@ -119,7 +119,7 @@ function overdueStep(watch: Timed, one: Deadline, open: string): string {
   const { sub, budget, seconds, at } = one
   const cancels = sub.onOverdue === 'cancel' && !isTerminal(watch.state)
   const data = {
-    ...{ budget, seconds: String(seconds) },
+    ...{ budget, seconds },
     ...(cancels && { action: 'cancel' }),
     ...(covers(one) && { open }),
   }

@@ -56,9 +56,9 @@ async function dispute(
   const now = relay.now()
   const data = {
     pushedState: state,
-    pushedAt: String(at),
+    pushedAt: at,
     pushedSha256: sha256,
-    lookedAt: String(watch.looked),
+    lookedAt: watch.looked,
   }
   await oweStep(relay.table, watch.key, writeStep(watch, 'task.disputed', now, { data }), {
     due: now,

@@ -1,8 +1,10 @@
 // What follows from a look that gave no task: it is recorded, and looked again, slower each time. Asks no agent itself.
+
 import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, alarmOf, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { ownerOf } from './calling.ts'
+import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
 import { aheadTries, troubleMs } from './policy.ts'
@@ -14,7 +16,6 @@ import { countWrong } from './store/health.ts'
 import { dropWatch, leaveWatch, saveTrouble } from './store/watches.ts'
 import { nextTimer, putOff, sooner } from './timing.ts'
 import { timesNow } from './tree.ts'
-import { share } from './turns.ts'
 
 /** Faults that asking again soon does not mend. */
 const lastingTroubles: ReadonlySet<Trouble> = new Set([
@@ -42,7 +43,7 @@ function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs }: Failure)
   const failures = (watch.failures ?? 0) + 1
   const lasting = lastingTroubles.has(trouble) ? metAgain(watch.lasting, trouble, relay.now()) : undefined
   // "At once" says nothing of when it will be better.
-  const afterMs = retryAfterMs || troubleMs(lasting?.times ?? failures, share(relay))
+  const afterMs = retryAfterMs || troubleMs(lasting?.times ?? failures, drawShare(relay))
   return { trouble, failures, lasting, afterMs }
 }
 

@@ -1,6 +1,6 @@
 // Lets wakes in to their target, and learns from what came of it: counts failures, pauses, resumes and gives up. What follows is decided in pausing.
 import type { Outcome } from './channels/channel.ts'
-import type { Gate, Target } from './model.ts'
+import { drawShare } from './clock.ts'
 import { tellOperations } from './operations.ts'
 import { consequenceOf, isCrowded, isOutage, paceMs, probeMs, slotMs, turnMs, wayIn } from './pausing.ts'
 import { longestDelayMs, sendDeliver } from './queue.ts'
@@ -18,6 +18,7 @@ import {
 } from './store/gates.ts'
 import { targetGroup } from './store/keys.ts'
 import { disableTarget } from './store/targets.ts'
+import type { Facts, Gate, Target } from './telling.ts'
 
 /** A wake that was let in, by a slot or as a probe, until when. */
 export type Inside = {
@@ -37,9 +38,6 @@ export const backstopMs = 60_000
 /** What it takes to get in. */
 type World = Pick<Relay, 'table' | 'now' | 'random'>
 
-/** A share between 0 and 1, which is chance. */
-export const shareOf = (relay: Pick<Relay, 'random'>): number => (relay.random(1)[0] ?? 0) / 256
-
 /**
  * Lets a wake in to its target: one write on a usual day.
  * @param turns how often it found no room before
@@ -48,9 +46,9 @@ export async function enter(relay: World, target: Target, turns: number): Promis
   let seen: Gate | undefined
   for (let tries = 0; tries < mostTries; tries++) {
     const now = relay.now()
-    const way = wayIn(seen, target, now, shareOf(relay))
+    const way = wayIn(seen, target, now, drawShare(relay))
     if (way.kind === 'paused') return way
-    if (way.kind === 'full') return { ...way, waitMs: Math.max(way.waitMs, turnMs(turns, shareOf(relay))) }
+    if (way.kind === 'full') return { ...way, waitMs: Math.max(way.waitMs, turnMs(turns, drawShare(relay))) }
     if (way.kind === 'renew') {
       seen = (await renewGate(relay.table, target, target.generation, now)).gate
       continue
@@ -75,7 +73,7 @@ export async function enter(relay: World, target: Target, turns: number): Promis
     }
     seen = taken.gate
   }
-  return { kind: 'full', waitMs: turnMs(turns, shareOf(relay)) }
+  return { kind: 'full', waitMs: turnMs(turns, drawShare(relay)) }
 }
 
 function slotOf(
@@ -127,7 +125,7 @@ async function failed(
     counted.gate,
     { probe: probe !== undefined, wrong, wishMs },
     now,
-    shareOf(relay),
+    drawShare(relay),
   )
   if (consequence.kind === 'none') return
   if (consequence.kind === 'giveUp') return giveUp(relay, target, reason)
@@ -173,7 +171,7 @@ const tell = (
   { tenant, target, generation }: Target,
   type: 'target.paused' | 'target.recovered',
   { failingSince = 0 }: Gate,
-  data: Record<string, string>,
+  data: Facts,
 ): Promise<void> =>
   tellOperations(relay, tenant, { target }, { type, since: `${generation} ${failingSince}`, data })
 

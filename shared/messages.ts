@@ -84,7 +84,7 @@ export const WakeMessage = z.object({
       seq: z.exactOptional(z.number()),
       /** What else happened than that the task came to a state: the event's type and fields. */
       type: z.exactOptional(z.string()),
-      data: z.exactOptional(z.record(z.string(), z.string())),
+      data: z.exactOptional(z.record(z.string(), z.union([z.string(), z.number()]))),
       /** Whose event it is, and what it is about, if no task. */
       tenant: z.exactOptional(z.string()),
       about: z.exactOptional(

@@ -1,10 +1,10 @@
 // Tells a tenant's own operational targets what is no client's news: an agent or a target that failed, a subscription that ran out.
 import { idOf } from './hash.ts'
-import type { About } from './model.ts'
 import { sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { subjectOf, targetGroup } from './store/keys.ts'
 import { getOperations } from './store/operations.ts'
+import type { About, Facts } from './telling.ts'
 
 type OperationalType =
   | 'target.disabled'
@@ -25,7 +25,7 @@ export type Happened = {
    */
   since: number | string
   /** More fields of the event; no secrets. */
-  data?: Record<string, string>
+  data?: Facts
 }
 
 /**

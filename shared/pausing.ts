@@ -1,6 +1,6 @@
 // Decides who may call a target now, when it is paused and for how long. Pure: time and chance are arguments.
 import { limits } from './limits.ts'
-import type { Gate, Target } from './model.ts'
+import type { Gate, Target } from './telling.ts'
 
 const second = 1000
 const minute = 60 * second

@@ -1,5 +1,6 @@
 // Keeps the slots that this process took of agents' calls: calls share them for some seconds, and more are taken or given back by one write. Judges no answer.
 import { type Calls, callMs, freeSlots, limitOf, slotMs, stateOf, takenSlots, waitingMs } from './breaker.ts'
+import { drawShare } from './clock.ts'
 import type { Agent } from './model.ts'
 import type { Relay } from './relay.ts'
 import { giveSlots, takeSlots } from './store/calls.ts'
@@ -124,7 +125,7 @@ const ownSlots = ({ free, used }: Held, now: number): Set<number> =>
 
 /** Some of them, from a place that is chance: whoever takes slots at the same time shall take others. */
 function drawn(relay: World, from: number[], count: number): number[] {
-  const start = Math.floor((from.length * (relay.random(1)[0] ?? 0)) / 256)
+  const start = Math.floor(from.length * drawShare(relay))
   return [...from.slice(start), ...from.slice(0, start)].slice(0, count)
 }
 

@@ -1,7 +1,8 @@
 // Decides: is a look due, what changed, whom does it concern, when is the next one. Pure: time is an argument.
 import { eventType, isInterrupted, isNews, isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import { canonical, idOf } from './hash.ts'
-import type { Subscription, Wake, Watch } from './model.ts'
+import type { Subscription, Watch } from './model.ts'
+import type { Wake } from './telling.ts'
 
 const second = 1000
 const minute = 60 * second

@@ -8,6 +8,7 @@ import { readStep } from './steps.ts'
 import { appendEntry } from './store/inbox.ts'
 import { targetGroup } from './store/keys.ts'
 import { endsNow, getSubscription, isLive } from './store/subscriptions.ts'
+import type { Facts } from './telling.ts'
 
 /** Whom a watch concerns: those with a live subscription, and the refs of those whose subscription is over. */
 export type Audience = { live: Subscription[]; gone: string[] }
@@ -21,7 +22,7 @@ type News = {
   at: number
   /** Of a step; a revision's type is its state's. */
   type?: string
-  data?: Record<string, string>
+  data?: Facts
 }
 
 /**

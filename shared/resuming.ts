@@ -1,6 +1,5 @@
 // Looks after the wakes that wait for a target: probes it by one of them, and when it is back tells each client once, not the whole backlog.
 import { backstopMs, lookAfter } from './gate.ts'
-import type { Gate, Target } from './model.ts'
 import { newestOf, stragglersMs } from './pausing.ts'
 import { sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
@@ -9,6 +8,7 @@ import { targetGroup } from './store/keys.ts'
 import { callBack, type Retry, retriesOf } from './store/retries.ts'
 import { getTarget } from './store/targets.ts'
 import { endWaiting, releaseWaiting, type Waiting, waitingFor } from './store/waiting.ts'
+import type { Gate, Target } from './telling.ts'
 
 /** Read and ended in one go; more wait for the next. */
 const mostRead = 20_000

@@ -1,9 +1,9 @@
 // Sends one wake to its target: what is said, and with which secrets it is signed. Keeps nothing and decides nothing.
 import type { Outcome } from './channels/channel.ts'
 import { sendWebhook } from './channels/webhook.ts'
-import type { Target, Wake } from './model.ts'
 import type { Relay } from './relay.ts'
 import { openSecrets } from './targets.ts'
+import type { Target, Wake } from './telling.ts'
 import { nextSpan } from './trace.ts'
 
 /** Sends a wake once, the same bytes at every attempt: a receiver may compare them. Never throws for what the target does. */

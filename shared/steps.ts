@@ -1,6 +1,7 @@
 // Steps: what is told of a task though no revision says it, such as a budget that ran out. Writes each as one text and reads it. Pure.
 import { type TaskState, taskStates } from './a2a/task.ts'
 import type { Watch } from './model.ts'
+import type { Facts } from './telling.ts'
 
 /** Steps of a task, by the type of their event. */
 export type StepType =
@@ -27,11 +28,13 @@ export type Step = {
   /** Ref of the one subscription that is told; everybody on the watch unless given. */
   sub?: string
   /** More fields of the event. */
-  data: Record<string, string>
+  data: Facts
 }
 
 /** Names that `data` may not use. */
 const own = new Set(['type', 'at', 'rev', 'state', 'sub'])
+/** Stands before the name of a number. */
+const numeric = '#'
 
 /**
  * Writes a step that became true of a watch, as the watch owes it. The same step gives the same text: it is what the
@@ -41,12 +44,13 @@ export function writeStep(
   watch: Pick<Watch, 'rev' | 'state'>,
   type: StepType,
   at: number,
-  more: { sub?: string; data?: Record<string, string> } = {},
+  more: { sub?: string; data?: Facts } = {},
 ): string {
   const fields = new URLSearchParams({ type, at: String(at), rev: String(watch.rev) })
   if (watch.state !== undefined) fields.set('state', watch.state)
   if (more.sub !== undefined) fields.set('sub', more.sub)
-  for (const [name, value] of Object.entries(more.data ?? {})) if (!own.has(name)) fields.set(name, value)
+  for (const [name, value] of Object.entries(more.data ?? {}))
+    if (!own.has(name)) fields.set(typeof value === 'number' ? numeric + name : name, String(value))
   return fields.toString()
 }
 
@@ -61,6 +65,9 @@ export function readStep(text: string): Step {
     rev: Number(fields.get('rev')),
     ...(state !== undefined && { state }),
     ...(sub !== null && { sub }),
-    data: Object.fromEntries([...fields].filter(([name]) => !own.has(name))),
+    data: Object.fromEntries([...fields].filter(([name]) => !own.has(name)).map(readFact)),
   }
 }
+
+const readFact = ([name, value]: [string, string]): [string, string | number] =>
+  name.startsWith(numeric) ? [name.slice(numeric.length), Number(value)] : [name, value]

@@ -1,9 +1,9 @@
 // Opens and seals the secrets of targets, and makes targets from what a caller asks for. Stores nothing.
 import { makeSecret } from './channels/standard.ts'
 import { limits } from './limits.ts'
-import type { Gate, Target } from './model.ts'
 import type { Relay } from './relay.ts'
 import { seal, unseal } from './seal.ts'
+import type { Gate, Target } from './telling.ts'
 
 type Name = Pick<Target, 'tenant' | 'target'>
 

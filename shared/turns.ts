@@ -12,6 +12,7 @@ import {
   unreachableSince,
   waitingMs,
 } from './breaker.ts'
+import { drawShare } from './clock.ts'
 import type { Waited } from './messages.ts'
 import { tellOperations } from './operations.ts'
 import { type Callee, learn, learnFrom, leavePermit, type Permit, seenOf, takePermit } from './permits.ts'
@@ -39,9 +40,6 @@ export type Turn = { permit: Permit } | { probe: Probe }
 export type Entered =
   | { ok: true; turn: Turn }
   | { ok: false; afterMs: number; waited: Waited; why: 'full' | 'left_alone' }
-
-/** A number from 0 to 1, drawn: it spreads what would otherwise come at once. */
-export const share = (relay: Pick<World, 'random'>): number => (relay.random(1)[0] ?? 0) / 256
 
 /** Asks to be let in. @param waited what the message says that asks again */
 export async function enterAgent(relay: World, agent: Callee, waited?: Waited): Promise<Entered> {
@@ -94,7 +92,9 @@ async function refuse(relay: World, agent: Callee, before?: Waited): Promise<Ent
   }
   const { openUntil } = calls
   const afterMs =
-    openUntil === undefined ? queueMs(turns, share(relay)) : reopenMs(openUntil - now, turns, share(relay))
+    openUntil === undefined
+      ? queueMs(turns, drawShare(relay))
+      : reopenMs(openUntil - now, turns, drawShare(relay))
   const why = openUntil === undefined ? 'full' : 'left_alone'
   return { ok: false, afterMs, waited: { since, turns: turns + 1 }, why }
 }
@@ -154,10 +154,10 @@ async function open(
   const { fault } = sign
   const asked = sign.kind === 'asked'
   const { opens = 0 } = calls
-  const until = now + (asked ? sign.ms : openForMs(opens, share(relay)))
+  const until = now + (asked ? sign.ms : openForMs(opens, drawShare(relay)))
   const told = unreachableSince(calls, sign, now)
   if (told !== undefined) {
-    const data = { reason: fault, failingSince: String(told) }
+    const data = { reason: fault, failingSince: told }
     await tellOperations(relay, agent.tenant, about(agent), { type: 'agent.unreachable', since: told, data })
   }
   const opening = { until, opens: opens + 1, asked, fault, now, probe, told }

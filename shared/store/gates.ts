@@ -1,5 +1,5 @@
 // The item `gate` of a target: slots of the attempts under way, its pace, and whether it is paused. Settles who may call it; decides nothing.
-import type { Gate, Target } from '../model.ts'
+import type { Gate, Target } from '../telling.ts'
 import { slotOf, targetGateKey, targetGroup } from './keys.ts'
 import { get, remove, type Table, update, type Written } from './table.ts'
 

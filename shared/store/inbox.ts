@@ -1,5 +1,5 @@
 // Keeps each client's feed: an entry takes a number, then its place; the reader never steps over a place that may still be taken.
-import type { InboxEntry } from '../model.ts'
+import type { InboxEntry } from '../telling.ts'
 import { entryPrefix, inboxEntryKey, inboxKey, readEntrySeq } from './keys.ts'
 import { put, query, type Table, update } from './table.ts'
 

@@ -1,6 +1,6 @@
 // Builds every pk and sk of the one table; nothing else does. Pure. The key map stands in ARCHITECTURE, "Access paths".
 import { idOf, sha256 } from '../hash.ts'
-import type { About } from '../model.ts'
+import type { About } from '../telling.ts'
 
 export type Key = { pk: string; sk: string }
 

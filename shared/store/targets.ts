@@ -1,5 +1,5 @@
 // Keeps targets: webhooks with their sealed secrets and a generation that a dead address disables.
-import type { Target } from '../model.ts'
+import type { Target } from '../telling.ts'
 import { targetKey } from './keys.ts'
 import { get, put, remove, type Table, update } from './table.ts'
 

@@ -1,6 +1,7 @@
 // Keeps wakes: one target to be told of one thing, with a lease for the delivery in progress and its last attempts.
-import type { Attempt, Wake, WakeStatus } from '../model.ts'
+
 import { readWakeId } from '../names.ts'
+import type { Attempt, Wake, WakeStatus } from '../telling.ts'
 import {
   dueIndex,
   failedSlot,

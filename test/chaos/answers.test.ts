@@ -55,7 +55,10 @@ describe('a push that the agent’s own answers contradict', () => {
       type: 'task.disputed',
       data: { taskId: one.taskId, state: 'working', pushedState: 'completed' },
     })
-    expect(told?.data).toMatchObject({ pushedSha256: expect.stringMatching(/^[\da-f]{64}$/) })
+    expect(told?.data).toMatchObject({
+      ...{ pushedSha256: expect.stringMatching(/^[\da-f]{64}$/) },
+      ...{ pushedAt: expect.any(Number), lookedAt: expect.any(Number) },
+    })
     expect(Math.abs(Number(told?.data.pushedAt) - pushedAt)).toBeLessThan(1000)
     await trip.pass(1_800_000, 6)
     agent.put(one.taskId, status('completed'))

@@ -1,9 +1,9 @@
 // A target's gate in a real table: however many come at once, no more get in than it allows, and a pause has one probe.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Entered, enter } from '../../shared/gate.ts'
-import type { Target } from '../../shared/model.ts'
 import { probeMs, slotMs } from '../../shared/pausing.ts'
 import { endPause, getGate, pauseGate } from '../../shared/store/gates.ts'
+import type { Target } from '../../shared/telling.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 let ground: TestTable

@@ -1,12 +1,12 @@
 // A tenant's counts in a real table: nobody gets past a limit, however many try at once, and a new day begins at none.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Counted, tenantLimits } from '../../shared/limits.ts'
-import type { Target } from '../../shared/model.ts'
 import { removeAgent } from '../../shared/store/agents.ts'
 import { agentKey, quotaKey } from '../../shared/store/keys.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { get, put } from '../../shared/store/table.ts'
 import { putTarget, removeTarget } from '../../shared/store/targets.ts'
+import type { Target } from '../../shared/telling.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 const noon = Date.UTC(2026, 5, 15, 12)

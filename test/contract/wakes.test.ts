@@ -1,9 +1,9 @@
 // The record of a wake in a real table: of all who bring its message one has it in hand, and what was called back is still one wake.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Wake } from '../../shared/model.ts'
 import { callBack, noteRetry, retriesOf } from '../../shared/store/retries.ts'
 import { waitingFor } from '../../shared/store/waiting.ts'
 import { leaseWake, recordWake } from '../../shared/store/wakes.ts'
+import type { Wake } from '../../shared/telling.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 let ground: TestTable

@@ -1,8 +1,8 @@
 // A reader that follows the inbox's cursor misses nothing and sees nothing twice, whatever writers do between its reads: overtake each other, repeat themselves, die.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { InboxEntry } from '../../shared/model.ts'
 import { appendEntry, readInbox } from '../../shared/store/inbox.ts'
+import type { InboxEntry } from '../../shared/telling.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 import { takeTurns, type Worker } from '../support/turns.ts'
 

@@ -41,11 +41,11 @@ test('a task that is quiet for too long is told of once, and once again after it
   expect(client.told()).toMatchObject([
     {
       type: 'task.overdue',
-      data: { agent: scene.id, taskId, state: 'working', rev: 1, budget: 'hop', seconds: '600' },
+      data: { agent: scene.id, taskId, state: 'working', rev: 1, budget: 'hop', seconds: 600 },
     },
   ])
   const { entries } = await trip.inbox(client.name)
-  expect(entries).toMatchObject([{ type: 'task.overdue', data: { budget: 'hop', seconds: '600' } }])
+  expect(entries).toMatchObject([{ type: 'task.overdue', data: { budget: 'hop', seconds: 600 } }])
   expect(await trip.wake(client.told()[0]?.id ?? '')).toMatchObject({
     status: 'delivered',
     type: 'task.overdue',

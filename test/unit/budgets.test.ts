@@ -140,7 +140,7 @@ describe('a budget from end to end covers the tasks below', () => {
     const many = Array.from({ length: 20 }, (_, at) => `b/${at}`)
     const watch = watchWith({ state: 'working', agent: 'a', taskId: 'to do/1' })
     const [told = ''] = openIn(timesOf(watch, [asked(120)], now, many).steps)
-    expect(told.split(' ')).toEqual(['a/to%20do%2F1', ...many.slice(0, 9)])
+    expect(String(told).split(' ')).toEqual(['a/to%20do%2F1', ...many.slice(0, 9)])
   })
 
   test('a task that has ended is not canceled', () => {

@@ -1,7 +1,6 @@
 // What a target's gate decides, case by case: who gets in and how, what a failure does, and for whom the newest wake speaks.
 import { describe, expect, test } from 'vitest'
 import { limits as stated } from '../../shared/limits.ts'
-import type { Gate } from '../../shared/model.ts'
 import {
   type Consequence,
   consequenceOf,
@@ -15,6 +14,7 @@ import {
   type Way,
   wayIn,
 } from '../../shared/pausing.ts'
+import type { Gate } from '../../shared/telling.ts'
 import { hour, minute, now, second } from '../support/watches.ts'
 
 const gateWith = (more: Partial<Gate> = {}): Gate => ({ generation: 1, slots: {}, ...more })

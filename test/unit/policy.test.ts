@@ -1,7 +1,7 @@
 // What policy decides, case by case: when a look is due, whom it concerns, how long to wait.
 import { describe, expect, test } from 'vitest'
 import { isInterrupted, isNews, type TaskState, taskStates } from '../../shared/a2a/task.ts'
-import type { Subscription, Wake, Watch } from '../../shared/model.ts'
+import type { Subscription, Watch } from '../../shared/model.ts'
 import {
   covered,
   entryIdOf,
@@ -24,6 +24,7 @@ import {
   wants,
   windowMs,
 } from '../../shared/policy.ts'
+import type { Wake } from '../../shared/telling.ts'
 import { hour, minute, now, second, watchWith } from '../support/watches.ts'
 
 describe('an agent is behind a push that named news it does not show', () => {

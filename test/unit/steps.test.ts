@@ -7,14 +7,14 @@ import { now, watchWith } from '../support/watches.ts'
 const watch = watchWith({ rev: 3, state: 'working' })
 
 test('what was written is read again, whatever stands in it', () => {
-  const data = { budget: 'hop', words: 'a=b&c #d% ü\n', rev: '9' }
+  const data = { budget: 'hop', seconds: 600, words: 'a=b&c #d% ü\n', rev: '9' }
   expect(readStep(writeStep(watch, 'task.overdue', now, { sub: 's1', data }))).toEqual({
     type: 'task.overdue',
     at: now,
     rev: 3,
     state: 'working',
     sub: 's1',
-    data: { budget: 'hop', words: 'a=b&c #d% ü\n' },
+    data: { budget: 'hop', seconds: 600, words: 'a=b&c #d% ü\n' },
   })
 })
 

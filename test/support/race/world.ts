@@ -1,9 +1,10 @@
 // The world of the doors in one run: a table and queues in memory, calls that chance delays, doubles or cuts off. Holds and carries, decides nothing.
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import type { Agent, Target } from '../../../shared/model.ts'
+import type { Agent } from '../../../shared/model.ts'
 import type { Relay } from '../../../shared/relay.ts'
 import { agentKey, targetKey } from '../../../shared/store/keys.ts'
+import type { Target } from '../../../shared/telling.ts'
 import { type Crowd, callsAtOnce } from './crowd.ts'
 import { agentUrl, createOutside, targetUrl } from './outside.ts'
 import type { Story } from './story.ts'
