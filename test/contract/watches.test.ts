@@ -88,9 +88,11 @@ test('a step is owed by the very write that makes it true, and who lost the leas
 })
 
 test('a cancellation goes with the look that sent it, and stays if it was asked for meanwhile', async () => {
-  const cancel = { by: 'client', why: 'w', at: noon } as const
+  const cancel = { by: 'client', why: 'w', at: noon + 500 } as const
   const first = there(await lease(await join('one')))
   expect(await askCancel(ground.table, first.key, cancel)).toEqual(cancel)
+  // Should its message be lost, the timer brings it.
+  expect(await getWatch(ground.table, first.key)).toMatchObject({ cancel, due: noon + 60_500 })
   expect(await askCancel(ground.table, first.key, { ...cancel, why: 'again' })).toEqual(cancel)
   expect(await saveLook(ground.table, first, { ...seen, lease: 0 })).toMatchObject({ cancel })
   const second = there(await lease(there(await getWatch(ground.table, first.key)), noon + 2000))
