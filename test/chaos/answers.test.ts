@@ -43,9 +43,10 @@ describe('a push that the agent’s own answers contradict', () => {
 
   test('is disputed once if it was signed, with what either says, and only after a patience', async () => {
     const one = await begin('signing')
+    const begun = trip.local.now()
     await claim(one, 'bound')
     await claim(one, 'bound')
-    const pushedAt = trip.local.now()
+    const over = trip.local.now()
     await trip.pass(100_000, 10)
     expect(heardBy(one.client)).toEqual([])
     await trip.pass(40_000, 8)
@@ -59,7 +60,9 @@ describe('a push that the agent’s own answers contradict', () => {
       ...{ pushedSha256: expect.stringMatching(/^[\da-f]{64}$/) },
       ...{ pushedAt: expect.any(Number), lookedAt: expect.any(Number) },
     })
-    expect(Math.abs(Number(told?.data.pushedAt) - pushedAt)).toBeLessThan(1000)
+    // By this machine's clock a push takes as long as it takes.
+    expect(told?.data.pushedAt).toBeGreaterThanOrEqual(begun)
+    expect(told?.data.pushedAt).toBeLessThanOrEqual(over)
     await trip.pass(1_800_000, 6)
     agent.put(one.taskId, status('completed'))
     await trip.pass(3_600_000, 2)
