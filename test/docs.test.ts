@@ -1,8 +1,12 @@
 // Keeps the documents true where they repeat what the code states: settings, limits, files and tests that they name.
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { AgentRequest, JwtRequest } from '../functions/api/registering.ts'
+import { SubscriptionRequest } from '../functions/api/subscribing.ts'
+import { TargetRequest } from '../functions/api/targets.ts'
 import { settings } from '../shared/config.ts'
 import { limits, rates, tenantLimits } from '../shared/limits.ts'
+import { routes } from './support/api.ts'
 
 const read = (name: string): string => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
 
@@ -81,7 +85,43 @@ describe('the README', () => {
   })
 })
 
-test.each(['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CONTRIBUTING.md'])(
+describe('the API’s page', () => {
+  const text = read('API.md')
+  const keys = {
+    ...{ operator: 'operator', keys: 'operator, admin', mend: 'operator, write' },
+    ...{ admin: 'admin', write: 'write', read: 'read' },
+  }
+
+  test('lists every route and the key that it needs', () => {
+    const listed = rowsOf(text).filter(([route = '', key]) => route.includes(' /v1/') && key !== undefined)
+    const stated = routes.map(({ method, path, needs }) => [`\`${method} ${path}\``, keys[needs]])
+    expect(listed.filter(row => row.length === 3).map(([route, key]) => [route, key])).toEqual(stated)
+  })
+
+  /** What a schema makes of a field that is left out, as the page writes it. */
+  const written = (value: unknown): string =>
+    typeof value === 'number' ? value.toLocaleString('en') : `\`${inline(value)}\``
+  const inline = (value: unknown): string =>
+    typeof value === 'string' ? value : JSON.stringify(value).replaceAll('","', '", "')
+
+  test.each([
+    ['agents', AgentRequest],
+    ['their JWTs', JwtRequest],
+    ['subscriptions', SubscriptionRequest],
+    ['targets', TargetRequest],
+  ] as const)('states each field of %s, and what it is unless given', (_name, { shape }) => {
+    for (const [name, field] of Object.entries(shape)) {
+      if (name === 'timestampHeader') continue
+      const rows = rowsOf(text).filter(([first]) => first === `\`${name}\``)
+      const { success, data } = field.safeParse(undefined)
+      const isStated = ([, unless]: string[]): boolean =>
+        !success || data === undefined || unless === written(data) || unless?.startsWith('all ') === true
+      expect(rows.some(isStated), name).toBe(true)
+    }
+  })
+})
+
+test.each(['README.md', 'API.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CONTRIBUTING.md'])(
   '%s names only files that are there',
   document => {
     const named = read(document).matchAll(/`((?:functions|shared|infra|test)\/[\w./-]+\.\w+)`/g)

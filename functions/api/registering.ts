@@ -13,7 +13,7 @@ import { CredentialsRequest, judged } from './credentials.ts'
 import { Id, TaskId, Text } from './input.ts'
 import { allowedUrl } from './targets.ts'
 
-const JwtRequest = z.strictObject({
+export const JwtRequest = z.strictObject({
   jwksUrl: z.string().max(2048),
   issuer: Text.min(1).max(2048).optional(),
   audience: Text.min(1).max(2048).optional(),
