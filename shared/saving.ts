@@ -1,5 +1,5 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
-import { isTerminal } from './a2a/task.ts'
+import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Canceled } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
@@ -14,6 +14,18 @@ import { leaveWatch, publishedWatch, saveLook } from './store/watches.ts'
 import { cancelSoon, nextTimer, pollAgain } from './timing.ts'
 import { timesNow } from './tree.ts'
 
+/** What is known of a task once an answer was compared with what was known before. */
+type Known = {
+  change: ReturnType<typeof compare>['change']
+  /** Whether it is told as a revision of its own. */
+  isNew: boolean
+  rev: number
+  state: TaskState | undefined
+  changed: number
+  digest: string
+  ring: string[]
+}
+
 /** Saves an answer; what somebody is to hear of is told in the same go. */
 export async function save(
   relay: Relay,
@@ -24,73 +36,94 @@ export async function save(
   ask: Ask,
 ): Promise<Looked> {
   const now = relay.now()
-  const { change, digest, ring } = compare(watch, task, now)
-  // Whoever was told that the task is lost hears of its state again.
-  const back = change === 'none' && watch.alarm !== undefined && watch.alarm !== 'agent' && watch.rev > 0
-  const isNew = change === 'new' || back
-  const rev = isNew ? watch.rev + 1 : watch.rev
-  // What is known stays: an ended task is not unended by a replica.
-  const state = isNew ? task.state : watch.state
-  const told = isNew && concerns(audience, task.state)
+  const known = knownAfter(watch, task, now)
+  const { change, isNew, rev, state, changed } = known
   const pushed = ask.cause !== undefined
   const recorded = isNew && (await record(relay, watch, audience, { task, bytes, rev, now, pushed }))
-  const changed = isNew ? now : watch.changed
   const after = { ...watch, rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
-  const { saves, next } = times
-  const known = { rev, ...(state !== undefined && { state }) }
-  // One that has ended meanwhile needs no canceling, and its end is told.
-  const unended = refused !== undefined && !isTerminal(state)
-  const steps = unended
-    ? [...times.steps, writeStep(known, 'task.cancel_refused', now, { data: refused })]
-    : times.steps
-  const heard = freshOf(watch, audience)
-  const joined = audience.live.filter(sub => heard.includes(sub.ref))
-  const publishes =
-    told ||
-    (state !== undefined && concerns({ ...audience, live: joined }, state)) ||
-    isTerminal(state) ||
-    isUnpublished({ ...watch, fresh: [] }) ||
-    steps.length > 0
+  const steps = [...times.steps, ...refusal(known, refused, now)]
+  const publishes = steps.length > 0 || isToldNow(watch, audience, known)
   // A step back is looked at again once it can no longer be a replica's.
-  const at = { now, changed: change === 'back' ? now : changed, deadline: next }
+  const at = { now, changed: change === 'back' ? now : changed, deadline: times.next }
   const due = nextTimer(watch, agent, at, ask.fired === true)
-  const { contextId } = task
-  if (contextId !== undefined && contextId !== watch.contextId)
-    await pointAt(
-      relay.table,
-      { tenant: watch.tenant, listing: inContext(contextId), id: watch.key },
-      watch.key,
-      now,
-    )
+  await noteContext(relay, watch, task.contextId)
   const seen = {
-    ...(state !== undefined && { state }),
-    digest: isNew ? digest : (watch.digest ?? digest),
-    ring,
-    rev,
-    changed,
+    ...factsOf(watch, task, known, now),
     woken: publishes ? watch.woken : rev,
     looked: watch.lookAt,
     lease: publishes ? watch.lease : 0,
-    ...(contextId !== undefined && { contextId }),
-    ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
-    ...((isNew ? task.tooLarge : watch.tooLarge) === true && { tooLarge: true }),
-    ...(change === 'back' && { backSince: watch.backSince ?? now }),
     ...(due !== undefined && { due }),
     ...recorded,
-    ...saves,
+    ...times.saves,
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
-  const saved = await saveLook(relay.table, watch, seen, { steps, told: publishes ? [] : heard })
+  const told = publishes ? [] : freshOf(watch, audience)
+  const saved = await saveLook(relay.table, watch, seen, { steps, told })
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
-  if (publishes) await tell(relay, saved, audience, next)
+  if (publishes) await tell(relay, saved, audience, times.next)
   if (saved.cancel !== undefined && !isTerminal(saved.state)) await cancelSoon(relay, saved)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
     : shown(saved)
+}
+
+function knownAfter(watch: Watch, task: Task, now: number): Known {
+  const { change, digest, ring } = compare(watch, task, now)
+  // Whoever was told that the task is lost hears of its state again.
+  const back = change === 'none' && watch.alarm !== undefined && watch.alarm !== 'agent' && watch.rev > 0
+  const isNew = change === 'new' || back
+  return {
+    ...{ change, isNew, ring },
+    rev: isNew ? watch.rev + 1 : watch.rev,
+    // What is known stays: an ended task is not unended by a replica.
+    state: isNew ? task.state : watch.state,
+    changed: isNew ? now : watch.changed,
+    digest: isNew ? digest : (watch.digest ?? digest),
+  }
+}
+
+/** That the agent would not cancel is told, unless the task has ended meanwhile: then its end is. */
+function refusal({ rev, state }: Known, refused: Canceled['refused'], now: number): string[] {
+  if (refused === undefined || isTerminal(state)) return []
+  const known = { rev, ...(state !== undefined && { state }) }
+  return [writeStep(known, 'task.cancel_refused', now, { data: refused })]
+}
+
+/** Whether somebody is to be told of the state now, or it is an end, which is marked as told by all. */
+function isToldNow(watch: Watch, audience: Audience, { isNew, state }: Known): boolean {
+  if (isTerminal(state) || isUnpublished({ ...watch, fresh: [] })) return true
+  if (state === undefined) return false
+  const joined = freshOf(watch, audience)
+  const asked = isNew ? audience.live : audience.live.filter(sub => joined.includes(sub.ref))
+  return concerns({ ...audience, live: asked }, state)
+}
+
+/** What a look saves of the task itself. */
+function factsOf(
+  watch: Watch,
+  task: Task,
+  { change, isNew, rev, state, changed, digest, ring }: Known,
+  now: number,
+) {
+  return {
+    ...{ rev, changed, digest, ring },
+    ...(state !== undefined && { state }),
+    ...(task.contextId !== undefined && { contextId: task.contextId }),
+    ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
+    ...((isNew ? task.tooLarge : watch.tooLarge) === true && { tooLarge: true }),
+    ...(change === 'back' && { backSince: watch.backSince ?? now }),
+  }
+}
+
+/** A task that is found to belong to a context is listed under it, before the watch says so. */
+async function noteContext(relay: Relay, watch: Watch, contextId: string | undefined): Promise<void> {
+  if (contextId === undefined || contextId === watch.contextId) return
+  const listing = inContext(contextId)
+  await pointAt(relay.table, { tenant: watch.tenant, listing, id: watch.key }, watch.key, relay.now())
 }
 
 /**

@@ -82,7 +82,7 @@ export const breaks = {
   /** A step back is looked at again once it can no longer be a replica's. */
   backSoon: [saving("change === 'back' ? now : changed", 'changed')],
   /** What is known stays: a state is replaced only by a newer one. */
-  endStays: [saving('const state = isNew ? task.state', "const state = change !== 'back' ? task.state")],
+  endStays: [saving('state: isNew ? task.state', "state: change !== 'back' ? task.state")],
   /** Only who was told counts as told, though others joined meanwhile. */
   joiners: [saving('watch.fresh.filter(ref => heard.has(ref))', 'watch.fresh')],
   /** The look for a late subscriber waits its turn though the task ended. */
