@@ -200,10 +200,29 @@ async function save(
   const ref = refOf(hook)
   const before = hook === fresh ? undefined : await getSubscription(table, ref)
   if (isLive(before, relay.now())) return sameAs(asked, before)
+  const made = await make(relay, { tenant, id, hook }, asked)
+  await point(table, tenant, ofAgent(asked.agent), id, ref, ttl)
+  if (asked.client !== undefined) await point(table, tenant, ofClient(asked.client), id, ref, ttl)
+  const stands = await putSubscription(table, made)
+  if (!isLive(stands, made.createdAt)) {
+    // What the pointer names is over: it gives way to a new one.
+    await unpoint(table, tenant, all, id, hook)
+    return save(relay, tenant, id, asked)
+  }
+  return sameAs(asked, stands)
+}
+
+/** The subscription that is asked for, as it is stored. */
+async function make(
+  relay: Relay,
+  { tenant, id, hook }: Pick<Subscription, 'tenant' | 'id' | 'hook'>,
+  asked: SubscriptionRequest,
+): Promise<Subscription> {
   const { agent, scope, taskId, principal, states, client, agentTenant, credentials, ttlSeconds } = asked
   const own = credentials && judged(relay, credentials, '/credentials')
   const now = relay.now()
-  const made: Subscription = {
+  const ref = refOf(hook)
+  return {
     ref,
     hook,
     tenant,
@@ -234,15 +253,6 @@ async function save(
     ...(scope === 'agent' && { sweepAt: now + sweepMs }),
     ...(scope === 'task' && taskId === undefined && { bindBy: now + bindMs }),
   }
-  await point(table, tenant, ofAgent(asked.agent), id, ref, ttl)
-  if (asked.client !== undefined) await point(table, tenant, ofClient(asked.client), id, ref, ttl)
-  const stands = await putSubscription(table, made)
-  if (!isLive(stands, now)) {
-    // What the pointer names is over: it gives way to a new one.
-    await unpoint(table, tenant, all, id, hook)
-    return save(relay, tenant, id, asked)
-  }
-  return sameAs(asked, stands)
 }
 
 /** The time budgets that are asked for. */
