@@ -8,7 +8,7 @@ import { type CrowdFlood, endCrowd } from './floods/crowd.ts'
 import { type DeadFlood, type Handed, wakeMany } from './floods/dead.ts'
 import { calm, loud } from './floods/ends.ts'
 import { floodTask, type TaskFlood } from './floods/task.ts'
-import { startStand } from './stand.ts'
+import { type Stand, startStand } from './stand.ts'
 import { type Budget, median, type Row } from './table.ts'
 
 /** How large the floods are. The local ground, on one machine, takes minutes for the usual ones and an hour for the full ones. */
@@ -17,39 +17,52 @@ const sizes = {
     task: { pushes: 10_000, seconds: 60 },
     crowd: { tasks: 600, seconds: 30, strangers: 10 },
     dead: { wakes: 300, every: 10 },
+    live: { wakes: 300, every: 10 },
   },
   full: {
     task: { pushes: 10_000, seconds: 60 },
     crowd: { tasks: 10_000, seconds: 60, strangers: 20 },
     dead: { wakes: 50_000, every: 500 },
+    // To compare with: how long a wake takes does not hang on how long that goes on.
+    live: { wakes: 5000, every: 50 },
   },
 }
 
 /** Of a batch each function on AWS has one at a time; here all have one process, and one table. */
 const batches = 12
 
-/** @param full the floods in the sizes that are promised, instead of those that there is time for each day */
-export async function floodRows(full: boolean): Promise<Row[]> {
-  const size = sizes[full ? 'full' : 'usual']
-  const apart = runApart()
-  const handed: Handed = new Map()
-  const deliver: typeof apart.doors.deliver = relay => noting(handed, relay.now, apart.doors.deliver(relay))
-  const stand = await startStand({
-    tenants: [loud, calm],
-    doors: { ...apart.doors, deliver },
-    batches,
-    env: { DUE_SHARDS: '2' },
-  })
-  try {
-    const rows = taskRows(await floodTask(stand, size.task))
-    rows.push(...crowdRows(await endCrowd(stand, size.crowd)))
-    const live = await wakeMany(stand, handed, { name: 'live', ...size.dead })
-    const dead = await wakeMany(stand, handed, { name: 'dead', dead: 'never', ...size.dead })
-    return [...rows, ...deadRows(dead, live)]
-  } finally {
-    await stand.stop()
-    apart.stop()
+type World = { stand: Stand; handed: Handed; size: (typeof sizes)['full'] }
+
+/** Plays one flood in a world of its own. @param full in the size that is promised, instead of one that there is time for each day */
+const flood =
+  (play: (world: World) => Promise<Row[]>) =>
+  async (full: boolean): Promise<Row[]> => {
+    const apart = runApart()
+    const handed: Handed = new Map()
+    const deliver: typeof apart.doors.deliver = relay => noting(handed, relay.now, apart.doors.deliver(relay))
+    const stand = await startStand({
+      tenants: [loud, calm],
+      doors: { ...apart.doors, deliver },
+      batches,
+      env: { DUE_SHARDS: '2' },
+    })
+    try {
+      return await play({ stand, handed, size: sizes[full ? 'full' : 'usual'] })
+    } finally {
+      await stand.stop()
+      apart.stop()
+    }
   }
+
+/** By the names of the bench's parts. */
+export const floods = {
+  'flood-task': flood(async ({ stand, size }) => taskRows(await floodTask(stand, size.task))),
+  'flood-crowd': flood(async ({ stand, size }) => crowdRows(await endCrowd(stand, size.crowd))),
+  'flood-dead': flood(async ({ stand, handed, size }) => {
+    const live = await wakeMany(stand, handed, { name: 'live', ...size.live })
+    const dead = await wakeMany(stand, handed, { name: 'dead', dead: 'never', ...size.dead })
+    return deadRows(dead, live)
+  }),
 }
 
 /** Notes when each wake is handed to its door. */
@@ -187,7 +200,7 @@ function deadRows(dead: DeadFlood, live: DeadFlood): Row[] {
     {
       what: `${what}: another tenant’s, queue to webhook`,
       value: millis(dead.ms),
-      against: 'among wakes for a live target',
+      against: `among ${live.wakes} for a live target`,
       base: millis(live.ms),
       ratios: [median(dead.ms) / median(live.ms)],
     },

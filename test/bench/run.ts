@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { callRows } from './calls.ts'
 import { coldRows } from './cold.ts'
-import { floodRows } from './floods.ts'
+import { floods } from './floods.ts'
 import { loadRows } from './load.ts'
 import { memoryRows } from './memory.ts'
 import { installRivals } from './rival.ts'
@@ -19,25 +19,40 @@ const { values } = parseArgs({
     full: { type: 'boolean', default: false },
   },
 })
-const parts: Record<string, (folder: string) => Promise<Row[]>> = {
+type Part = (folder: string) => Promise<Row[]>
+const flood =
+  (name: keyof typeof floods): Part =>
+  () =>
+    floods[name](values.full)
+const parts: Record<string, Part> = {
   calls: callRows,
   cold: coldRows,
   warm: warmRows,
   load: loadRows,
-  floods: () => floodRows(values.full),
+  'flood-task': flood('flood-task'),
+  'flood-crowd': flood('flood-crowd'),
+  'flood-dead': flood('flood-dead'),
   memory: folder => memoryRows(folder, values.full),
 }
-const chosen = values.only?.split(',') ?? Object.keys(parts)
+const groups: Record<string, string[]> = { floods: Object.keys(floods) }
+const chosen = values.only?.split(',').flatMap(name => groups[name] ?? name) ?? Object.keys(parts)
+const strange = chosen.find(name => parts[name] === undefined)
+if (strange !== undefined)
+  throw new Error(`There is no part ${strange}; there are ${[...Object.keys(parts), ...Object.keys(groups)]}`)
 
 installRivals()
 const folder = mkdtempSync(join(tmpdir(), 'rouse-bench-'))
 const rows: Row[] = []
 try {
   for (const name of chosen) {
-    const part = parts[name]
-    if (part === undefined) throw new Error(`There is no part ${name}; there are ${Object.keys(parts)}`)
     console.log(`Measuring: ${name} ...`)
-    rows.push(...(await part(folder)))
+    try {
+      rows.push(...((await parts[name]?.(folder)) ?? []))
+    } catch (error) {
+      // What else was measured is shown all the same.
+      console.error(`${name} broke off:`, error)
+      process.exitCode = 1
+    }
   }
 } finally {
   rmSync(folder, { recursive: true })

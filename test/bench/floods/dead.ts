@@ -29,6 +29,8 @@ export type DeadFlood = {
 
 const second = 1000
 const abreast = 4
+/** Fifty thousand wakes take a machine so long at most until they are at rest. */
+const longestMs = 3 * 60 * 60 * second
 /** How often a send is made anew on a machine too busy to answer in time: the same wake twice is one wake. */
 const tries = 5
 
@@ -80,8 +82,8 @@ export async function wakeMany(
     },
   )
   // No time passes while calls are under way: their slots would run out, and they would not.
-  await stand.pass(0)
-  await stand.pass(10 * 60 * second, 10)
+  await stand.pass(0, 1, longestMs)
+  await stand.pass(10 * 60 * second, 10, longestMs)
   const told = new Map(target.told.get(few.path)?.map(one => [one.wakeId, one]))
   const arrived = others.flatMap(id => {
     const [one, from] = [told.get(id), handed.get(id)]
@@ -93,7 +95,7 @@ export async function wakeMany(
     item => String(item.sk).startsWith('W#') && item.target === name && item.status === 'pending',
   ).length
   target.answer(many.path, 200)
-  await stand.pass(2 * 60 * 60 * second, 8)
+  await stand.pass(2 * 60 * 60 * second, 8, longestMs)
   return {
     ...{ wakes, most: target.most(many.path), calls, kept, callsAfter: callsOf() - calls },
     others: others.length,
