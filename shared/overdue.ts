@@ -1,6 +1,6 @@
 // Judges the time budgets of a task whose agent cannot be called now: what is overdue is told all the same. Asks no agent.
 import type { Watch } from './model.ts'
-import { leaseMs, startAfter } from './policy.ts'
+import { holdMs, leaseMs, startAfter } from './policy.ts'
 import { audienceOf } from './publish.ts'
 import { type Relay, within } from './relay.ts'
 import { tell } from './saving.ts'
@@ -15,7 +15,9 @@ export async function judgeTimes(world: Relay, watch: Watch): Promise<void> {
   const trace = world.trace ?? audience.live.find(sub => sub.traceparent !== undefined)?.traceparent
   const relay = within(world, { trace })
   const { steps, saves, next } = await timesNow(relay, watch, audience.live, now)
-  const due = sooner(watch, next)
+  // A timer that fired may not be held yet. The hold knows of no budget, so it is set instead, and is then no tick's any more.
+  const isFired = watch.due !== undefined && watch.due <= now
+  const due = isFired && next !== undefined ? Math.min(next, now + holdMs(0)) : sooner(watch, next)
   if (steps.length > 0) {
     const leased = await leaseWatch(relay.table, watch, {
       ...{ now, start: startAfter(watch, now), until: now + leaseMs },
@@ -24,5 +26,5 @@ export async function judgeTimes(world: Relay, watch: Watch): Promise<void> {
     if (saved === undefined) return
     await tell(relay, saved, audience)
   }
-  if (due !== undefined) await timeWatch(relay.table, watch.key, due)
+  if (due !== undefined) await timeWatch(relay.table, watch.key, due, now)
 }

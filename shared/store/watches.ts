@@ -289,14 +289,14 @@ async function saveFacts(
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
 }
 
-/** Moves a timer to an earlier time; whoever moved it further, or took it off, wins. */
-export const timeWatch = (table: Table, watch: string, due: number) =>
+/** Moves a timer to an earlier time, or one that fired to a later one; whoever moved it further, or took it off, wins. */
+export const timeWatch = (table: Table, watch: string, due: number, now: number) =>
   update<Stored>(
     table,
     watchKey(watch),
     'SET #due = :due',
-    { due },
-    'attribute_exists(#slot) AND #due > :due',
+    { due, now },
+    'attribute_exists(#slot) AND (#due > :due OR #due <= :now)',
   )
 
 /**

@@ -1,5 +1,10 @@
 // Time budgets are heard of by whoever set them, once each, though no push and no agent says a word; and a task can be canceled.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRelay } from '../../shared/relay.ts'
+import { watchOf } from '../../shared/store/keys.ts'
+import { dueIn, holdTimer } from '../../shared/store/timers.ts'
+import { getWatch } from '../../shared/store/watches.ts'
+import { lookAt } from '../../shared/watching.ts'
 import type { Client } from '../support/clients.ts'
 import { startScripted, status } from '../support/scripted.ts'
 import { type Scene, startTrip, type Trip } from '../support/trip.ts'
@@ -113,6 +118,36 @@ test('a budget ends on time though the agent takes no calls', async () => {
   await trip.pass(4 * minute, 4)
   expect(toldTo(client)).toEqual(['overdue hop'])
   await trip.pass(30 * minute, 6)
+  expect(toldTo(client)).toEqual(['overdue hop'])
+  await scripted.stop()
+})
+
+test('a timer that fired and is not held yet is set for the next budget, which the hold then does not put off', async () => {
+  const scripted = await startScripted()
+  const hand = { url: `${scripted.origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true }
+  await trip.call('PUT', '/v1/agents/late', hand)
+  scripted.put('soon', status('working'))
+  const { client } = await trip.subscribe('late', { taskId: 'soon', hopTimeoutSeconds: 1800 })
+  await trip.pass(2000)
+  scripted.instead(() => ({ status: 429, headers: { 'retry-after': '3600' } }))
+  await trip.pass(4 * minute, 2)
+  const { local } = trip
+  const relay = createRelay('look', { ...local.env, AWS_ACCESS_KEY_ID: 'test' }, { now: local.now })
+  const key = watchOf('demo', 'late', 'agent', 'soon')
+  const fired = await getWatch(relay.table, key)
+  const { due = 0, created = 0 } = fired ?? {}
+  local.advance(due - local.now())
+  const shards = Array.from({ length: relay.table.shards }, (_, shard) => shard)
+  const pages = await Promise.all(shards.map(shard => dueIn(relay.table, shard, local.now(), 100)))
+  const entry = pages.flat().find(({ timer }) => timer.of === 'watch' && timer.watch === key)
+  // Tick has queued it; its message is quicker than its hold.
+  if (fired === undefined || entry === undefined) throw new Error('The timer has not fired')
+  expect(await lookAt(relay, fired, { fired: true })).toMatchObject({ kind: 'busy' })
+  await holdTimer(relay.table, entry, local.now() + 6 * hour)
+  const { due: next = 0 } = (await getWatch(relay.table, key)) ?? {}
+  expect(next).toBeGreaterThan(local.now())
+  expect(next).toBeLessThanOrEqual(created + 30 * minute)
+  await trip.pass(created + 32 * minute - local.now(), 8)
   expect(toldTo(client)).toEqual(['overdue hop'])
   await scripted.stop()
 })
