@@ -21,41 +21,53 @@ export const door =
     // Each tick begins elsewhere, so that under a backlog no shard is always the last.
     const begin = Math.floor(relay.now() / 60_000) % all
     let queued = 0
+    let fault: unknown
     for (let first = 0; first < all && relay.now() <= until; first += abreast) {
       const shards = Array.from(
         { length: Math.min(abreast, all - first) },
         (_, i) => (begin + first + i) % all,
       )
-      const counts = await Promise.all(shards.map(shard => sweepShard(relay, shard, until)))
-      queued += counts.reduce((sum, count) => sum + count, 0)
+      const swept = await Promise.allSettled(shards.map(shard => sweepShard(relay, shard, until)))
+      for (const one of swept) {
+        if (one.status === 'fulfilled') queued += one.value
+        else fault ??= one.reason
+      }
     }
     if (queued > 0) relay.log({ step: 'tick.queued', queued })
     await collectLetters(relay, until)
+    // One shard that cannot be read keeps no other from being worked through, and is no success.
+    if (fault !== undefined) throw fault
   }
 
 export const handler = onLambda('tick', door)
 
-/** Works through a shard page by page; held entries leave the front, so each page is a fresh one. */
+/** Works through a shard page by page: held entries leave the front. Those that fail stay, so a page of them is the last. */
 async function sweepShard(relay: Relay, shard: number, until: number): Promise<number> {
   let queued = 0
   for (;;) {
     const now = relay.now()
     const entries = await dueIn(relay.table, shard, now, pageSize)
-    for (const entry of entries) await queueAndHold(relay, entry)
-    queued += entries.length
-    if (entries.length < pageSize || relay.now() > until) return queued
+    let held = 0
+    for (const entry of entries) if (await queueAndHold(relay, entry)) held += 1
+    queued += held
+    if (entries.length < pageSize || held === 0 || relay.now() > until) return queued
   }
 }
 
-/** Queued first, held second: a crash between the two queues it twice, never not at all. One that fails stays due. */
-async function queueAndHold(relay: Relay, entry: Due): Promise<void> {
+/** Queued first, held second: a crash between the two queues it twice, instead of hours later. One that fails stays due. */
+async function queueAndHold(relay: Relay, { timer, ...entry }: Due): Promise<boolean> {
   try {
-    // It has no timer any more once it is back in its queue.
-    if (entry.timer.of === 'letter') return await putBackById(relay, entry.timer.tenant, entry.timer.id)
-    await queue(relay, entry.timer, entry.group)
-    await holdTimer(relay.table, entry, relay.now() + holdMs(entry.holds))
+    if (timer.of === 'letter') {
+      // It has no timer any more once it is back in its queue.
+      await putBackById(relay, timer.tenant, timer.id)
+      return true
+    }
+    await queue(relay, timer, entry.group)
+    await holdTimer(relay.table, { timer, ...entry }, relay.now() + holdMs(entry.holds))
+    return true
   } catch (error) {
-    relay.log({ step: 'timer.failed', level: 'error', ...entry.timer, error })
+    relay.log({ step: 'timer.failed', level: 'error', ...timer, error })
+    return false
   }
 }
 

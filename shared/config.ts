@@ -152,6 +152,7 @@ function readRootKeys(entries: string[], faults: string[]): Map<number, Uint8Arr
   for (const entry of entries) {
     const [version = '', key = ''] = entry.split(':')
     const bytes = new Uint8Array(Buffer.from(key, 'base64url'))
+    if (keys.has(Number(version))) faults.push(`ROOT_KEYS holds two keys of version ${Number(version)}`)
     if (!/^\d{1,3}$/.test(version) || Number(version) > 255 || bytes.length !== 32)
       faults.push(
         'ROOT_KEYS holds an entry that is not version:base64url(32 bytes) with a version of 0 to 255',

@@ -12,7 +12,7 @@ import { getWake } from './store/wakes.ts'
 import { getWatch } from './store/watches.ts'
 import { traceIdOf } from './trace.ts'
 
-/** How often a message is put back by itself: after 5 minutes, twice as long each time, so for about a day in all. */
+/** How often a message is put back by itself: after 5 minutes, twice as long each time up to 6 hours, so for 16 hours in all. */
 const timesPutBack = 8
 
 /** What a message is about, as far as that is known. */

@@ -1,4 +1,5 @@
 // Looks after the wakes that wait for a target: probes it by one of them, and when it is back tells each client once, not the whole backlog.
+import { allEnded } from './abreast.ts'
 import { backstopMs, lookAfter } from './gate.ts'
 import { newestOf, stragglersMs } from './pausing.ts'
 import { sendDeliver } from './queue.ts'
@@ -114,7 +115,7 @@ async function eachOf<T>(relay: Relay, waiting: T[], act: (one: T) => Promise<vo
   const until = relay.now() + longestMs
   for (let first = 0; first < waiting.length; first += abreast) {
     if (relay.now() > until) return false
-    await Promise.all(waiting.slice(first, first + abreast).map(act))
+    await allEnded(waiting.slice(first, first + abreast).map(act))
   }
   return true
 }

@@ -41,7 +41,7 @@ export const pollAgain = (relay: Relay, watch: Watch, silence: number): Promise<
 export const cancelSoon = (relay: Relay, watch: Watch): Promise<void> =>
   putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key }, windowMs)
 
-/** Queues a message for later, then marks that a look will come: the other way round a crash would lose it. */
+/** Queues a message for later, then marks that a look will come: the other way round a crash would cost minutes. */
 export async function putOff(
   relay: Relay,
   watch: Watch,

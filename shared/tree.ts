@@ -33,6 +33,7 @@ async function openBelow(
     const { pointers } = await list(table, tenant, below(one), mostTasks)
     const found = await Promise.all(pointers.map(({ ref }) => getWatch(table, ref)))
     for (const child of found.filter(watch => watch !== undefined)) {
+      if (seen.size > mostTasks) break
       const name = nameOf(child)
       // Whoever names its parent may name one below it: a ring is gone through once.
       if (!seen.has(name)) above.push(child)

@@ -23,7 +23,7 @@ const RedriveRequest = z.strictObject({
   dryRun: z.boolean().default(false),
   agent: Id.optional(),
   target: Id.optional(),
-  /** When wakes were queued, messages given up (ms since 1970); both ends count. */
+  /** When what wakes tell became so, and when messages were given up (ms since 1970); both ends count. */
   since: Time.optional(),
   until: Time.optional(),
 })
@@ -56,14 +56,18 @@ export function redrive(relay: Relay): Hono<Env> {
         relay,
         failed.wakes.filter(wake => fits(asked, wake)),
       )
+      let revived = 0
       if (!asked.dryRun) {
         for (const letter of letters) await putBack(relay, tenant, letter)
-        for (const wake of able) await tryAgain(relay, wake, 'failed')
-        relay.log({ step: 'redriven', tenant, wakes: able.length, messages: letters.length })
+        for (const wake of able) if (await tryAgain(relay, wake, 'failed')) revived += 1
+        relay.log({ step: 'redriven', tenant, wakes: revived, messages: letters.length })
       }
       return c.json({
         dryRun: asked.dryRun,
-        wakes: { count: able.length, shown: able.slice(0, shownMost).map(shownWake) },
+        wakes: {
+          count: asked.dryRun ? able.length : revived,
+          shown: able.slice(0, shownMost).map(shownWake),
+        },
         skipped: { count: unable.length, shown: unable.slice(0, shownMost).map(shownWake) },
         messages: { count: letters.length, shown: letters.slice(0, shownMost).map(shownLetter) },
         next: page.cursor(failed.next),

@@ -1,6 +1,8 @@
 // Route that sends a client's past entries to a target again: each is the same wake that it was, or would have been.
+
 import { Hono } from 'hono'
 import * as z from 'zod'
+import { allEnded } from '../../shared/abreast.ts'
 import { invalidField } from '../../shared/errors.ts'
 import type { Subscription, Watch } from '../../shared/model.ts'
 import { writeWakeId } from '../../shared/names.ts'
@@ -47,7 +49,7 @@ export function replay(relay: Relay): Hono<Env> {
     const ask = { after: Number(after), limit: entriesMost, now: relay.now() }
     const feed = await readInbox(relay.table, tenant, client, ask)
     const meant = feed.entries.filter(({ at }) => at >= since)
-    const told = await Promise.all(meant.map(entry => tellAgain(relay, target, entry, dryRun)))
+    const told = await allEnded(meant.map(entry => tellAgain(relay, target, entry, dryRun)))
     const queued = told.filter(Boolean).length
     if (!dryRun) relay.log({ step: 'inbox.replayed', tenant, client, target, queued })
     return c.json({

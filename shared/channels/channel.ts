@@ -36,7 +36,6 @@ const waitsMs = [
   24 * hour,
 ]
 
-/** Longest wait that a target may ask for. */
 /** The longest `Retry-After` of a target that is heeded. */
 export const longestWishMs = hour
 

@@ -191,7 +191,7 @@ export async function listWakes(
   return { wakes: page.items, next: page.next && readWakeSk(page.next.sk) }
 }
 
-/** When the wakes were queued that are meant, in ms; both ends count. */
+/** When what the wakes that are meant tell became so, in ms; both ends count. */
 export type Period = { since: number; until: number }
 
 /** All time. */

@@ -30,6 +30,7 @@ test.each([
   ['HOOK_ORIGIN', 'https://rouse.example/hooks'],
   ['ROOT_KEYS', 'none,none'],
   ['ROOT_KEYS', '1:short'],
+  ['ROOT_KEYS', `1:${key},2:${key},01:${key}`],
   ['ROOT_KEYS', `256:${key}`],
   ['OPERATOR_KEY_SHA256', 'hello'],
   ['OPERATOR_KEY_SHA256', 'g'.repeat(64)],
