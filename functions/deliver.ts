@@ -44,9 +44,11 @@ export const door = (world: Relay): QueueHandler =>
       // The holder may have died with the message in hand: only the queue may forget it.
       case 'busy':
         return 'again'
-      case 'early':
-        await sendDeliver(relay.queues, groupOf(seed, message), message, leased.next - now)
+      case 'early': {
+        const { tenant, target } = leased.wake
+        await sendDeliver(relay.queues, targetGroup(tenant, target), message, leased.next - now)
         return 'done'
+      }
       case 'leased':
         return attempt(relay, watch, message, leased.wake)
     }
@@ -84,9 +86,6 @@ function seedOf(
     lease: 0,
   }
 }
-
-const groupOf = (seed: Wake | undefined, message: WakeMessage): string =>
-  seed === undefined ? message.subject : targetGroup(seed.tenant, seed.target)
 
 async function attempt(
   world: Relay,

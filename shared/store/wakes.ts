@@ -24,7 +24,7 @@ type Leased =
   | { kind: 'leased'; wake: Wake }
   | { kind: 'busy' }
   | { kind: 'done' }
-  | { kind: 'early'; next: number }
+  | { kind: 'early'; next: number; wake: Wake }
 
 /**
  * Leases a wake for one attempt, making its record at the first. Of two copies of a message one attempts.
@@ -59,7 +59,7 @@ export async function leaseWake(
   const old = leased.ok ? undefined : leased.old
   if (old === undefined || old.status !== 'pending') return { kind: 'done' }
   if (old.lease >= at.now) return { kind: 'busy' }
-  return { kind: 'early', next: old.next ?? at.now }
+  return { kind: 'early', next: old.next ?? at.now, wake: old }
 }
 
 /** What a wake is when its lease ends; with `parked` the table alone wakes it again, else the queue's own delay comes first. */
