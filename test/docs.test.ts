@@ -7,6 +7,7 @@ import { TargetRequest } from '../functions/api/targets.ts'
 import { settings } from '../shared/config.ts'
 import { limits, rates, tenantLimits } from '../shared/limits.ts'
 import { routes } from './support/api.ts'
+import { breaks } from './support/race/rules.ts'
 
 const read = (name: string): string => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
 
@@ -117,6 +118,37 @@ describe('the API’s page', () => {
       const isStated = ([, unless]: string[]): boolean =>
         !success || data === undefined || unless === written(data) || unless?.startsWith('all ') === true
       expect(rows.some(isStated), name).toBe(true)
+    }
+  })
+})
+
+describe('the invariants of the architecture', () => {
+  const [, after = ''] = read('ARCHITECTURE.md').split('## Invariants')
+  const [section = ''] = after.split('\n## ')
+  const rows = rowsOf(section).slice(2)
+
+  test('name every rule that the race shows to be needed, and no other', () => {
+    const named = rows.flatMap(([, , tests = '']) => /race, ([\w, ]+)/.exec(tests)?.[1]?.split(', ') ?? [])
+    expect(named.toSorted()).toEqual(Object.keys(breaks).toSorted())
+  })
+
+  test.each(rows)('are held where it is said: %s', (_says, where = '') => {
+    for (const [, file = '', names = ''] of where.matchAll(/`([\w/]+\.ts)`((?:,? \w+)*)/g)) {
+      const path = /^(?:shared|functions)\//.test(file) ? file : `shared/${file}`
+      const code = read(path)
+      for (const name of names.match(/\w+/g) ?? [])
+        expect(code, `${path} ${name}`).toMatch(new RegExp(`(?:function|const) ${name}\\b`))
+    }
+  })
+
+  test.each(rows)('have tests that are there: %s', (_says, _where, tests = '') => {
+    for (const [, kind = '', names = ''] of tests.matchAll(/(trip|contract|chaos|property): ([\w, -]+)/g)) {
+      const [first = '', ...more] = names.split(', ')
+      const files = kind === 'chaos' ? [first] : [first, ...more]
+      for (const name of files.map(one => one.split(' ')[0]))
+        expect(existsSync(new URL(`./${kind}/${name}.test.ts`, import.meta.url)), `${kind} ${name}`).toBe(
+          true,
+        )
     }
   })
 })
