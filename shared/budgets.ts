@@ -66,6 +66,7 @@ export function timesOf(
     by: 'policy',
     why: `${late.budget} of ${late.sub.id}`,
     at: now,
+    subscription: late.sub.id,
   }
   // A cancellation is sent by the next look; one that cannot be sent is tried less and less often.
   const waiting = ended ? undefined : (cancel ?? watch.cancel)

@@ -1,20 +1,27 @@
 // Cancels a task at its agent, because a budget ran out or a client asked. What the agent answers stands for a look's answer.
 import { cancelTask, getTask, type Looked } from './a2a/client.ts'
 import type { Endpoint } from './a2a/endpoint.ts'
+import { isTerminal } from './a2a/task.ts'
 import { codes } from './a2a/trouble.ts'
 import { idsOf } from './asking.ts'
-import type { Cancel, Trouble, Watch } from './model.ts'
+import type { Cancel, Subscription, Trouble, Watch } from './model.ts'
 import type { Relay } from './relay.ts'
 import { addTransition } from './store/tails.ts'
 
-/** Troubles after which cancelling is tried again by the next look; any other answer is the agent's last word. */
+/** Troubles after which cancelling is tried again by a later look; any other answer is the agent's last word. */
 const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'unauthorized'])
 
-/** What came of it: the task as it is, and why the agent would not cancel it. */
-export type Canceled = Looked & { refused?: Refused }
+/** So often an agent that answers for the task, but not to this, is asked to cancel it: for an hour or so. */
+const mostTries = 10
+
+/** What came of it: the task as it is, why the agent would not cancel it, or that it is to be asked once more. */
+export type Canceled = Looked & { refused?: Refused; again?: Again }
 
 /** `reason`: `not_cancelable`, `not_supported`, or the trouble that it came to. */
 export type Refused = { by: Cancel['by']; why: string; reason: string }
+
+/** The wish with its tries counted, and the least wait that the agent asked for. */
+type Again = { cancel: Cancel; afterMs: number }
 
 /** Codes that say more than their trouble does. An agent that knows no such method is not asked for in vain again. */
 const reasons: ReadonlyMap<number | undefined, string> = new Map([
@@ -24,28 +31,56 @@ const reasons: ReadonlyMap<number | undefined, string> = new Map([
 ])
 
 /**
- * Asks the agent to cancel. An agent that refuses, or cannot, is asked for the task instead: saving that ends the
- * cancellation. A repeat is harmless: what is canceled stays so (A2A 1.0 section 3.1.5).
+ * Looks at the task, and asks the agent to cancel it if it still goes on: its end is seen, whatever comes of the wish. An
+ * agent that refuses, or cannot, is asked for the task anew: saving that ends the cancellation. A repeat is harmless:
+ * what is canceled stays so (A2A 1.0 section 3.1.5).
  */
 export async function cancelAt(
   relay: Relay,
   endpoint: Endpoint,
   watch: Watch,
-  { by, why, at, key }: Cancel,
+  cancel: Cancel,
 ): Promise<Canceled> {
+  const look = () => getTask(relay.net, endpoint, watch.taskId, relay.now())
+  const seen = await look()
+  if (seen.ok ? isTerminal(seen.task.state) : passing.has(seen.trouble)) return seen
   const answer = await cancelTask(relay.net, endpoint, watch.taskId, relay.now())
   const outcome = answer.ok
     ? { state: answer.task.state }
     : { trouble: answer.trouble, detail: answer.detail }
+  const { by, why, tries = 0 } = cancel
   relay.log({ step: 'task.cancel_sent', ...idsOf(watch), by, why, ...outcome })
-  if (!answer.ok && passing.has(answer.trouble)) return answer
-  // By the time it was asked for: a look that repeats this after a crash adds the same text, which is told once.
+  if (answer.ok) {
+    await noteIn(relay, watch, cancel)
+    return answer
+  }
+  if (passing.has(answer.trouble) && (!seen.ok || tries + 1 < mostTries)) {
+    const again = { cancel: { ...cancel, tries: tries + 1 }, afterMs: answer.retryAfterMs ?? 0 }
+    return seen.ok ? { ...seen, again } : seen
+  }
+  const now = await look()
+  // It may have worked, whatever was answered.
+  const worked = now.ok && now.task.state === 'canceled'
+  const reason = worked ? undefined : (reasons.get(answer.code) ?? answer.trouble)
+  await noteIn(relay, watch, cancel, reason)
+  return reason === undefined ? now : { ...now, refused: { by, why, reason } }
+}
+
+/** Notes it in the timeline by the time it was asked for: a look that repeats this after a crash adds the same text. */
+async function noteIn(
+  relay: Relay,
+  watch: Watch,
+  { by, why, at, key }: Cancel,
+  reason?: string,
+): Promise<void> {
   const source = by === 'client' ? 'cancel' : 'policy'
   const said = key === undefined ? why : `${why} (${key})`
-  const reason = answer.ok ? undefined : (reasons.get(answer.code) ?? answer.trouble)
   const note = reason === undefined ? said : `${said} (refused: ${reason})`
   await addTransition(relay.table, watch.key, { at, source, rev: watch.rev, note })
-  if (reason === undefined) return answer
-  const looked = await getTask(relay.net, endpoint, watch.taskId, relay.now())
-  return { ...looked, refused: { by, why, reason } }
+}
+
+/** The wish to cancel a task, if it still stands: one of a budget goes with its subscription. */
+export function wishOf({ cancel }: Pick<Watch, 'cancel'>, live: readonly Subscription[]): Cancel | undefined {
+  const owner = cancel?.subscription
+  return owner === undefined || live.some(({ id }) => id === owner) ? cancel : undefined
 }

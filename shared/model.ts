@@ -219,6 +219,8 @@ export type Watch = {
   failures?: number
   /** The agent's own time of the state that is known. */
   stamp?: string
+  /** Another time that the agent gave since to the same question; one that it gives twice makes it a new one. */
+  restamp?: string
   /** The task that this one was delegated from, as `agent/task`: of several that subscriptions name, the first. */
   parent?: string
   /** Transitions since the last snapshot, packed (see timeline). */
@@ -243,6 +245,10 @@ export type Cancel = {
   at: number
   /** Public id of the API key that asked. */
   key?: string
+  /** Public id of the subscription whose budget asked: with it the wish ends. */
+  subscription?: string
+  /** How often it was asked for in vain of an agent that answers otherwise. */
+  tries?: number
 }
 
 /** An artifact by its size and SHA-256 (hex), both of its canonical JSON (RFC 8785) in UTF-8. */

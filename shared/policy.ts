@@ -21,6 +21,8 @@ export const noticeTimerMs = minute
 /** How long a subscription may wait for its first push. */
 export const bindMs = 24 * hour
 const ringSize = 4
+/** Characters of an agent's timestamp that are kept. */
+export const longestStamp = 40
 
 /** What a look was asked for by: the time a push was accepted and the state it named. */
 export type Cause = { at: number; state?: TaskState | undefined }
@@ -90,16 +92,18 @@ export function compare(
   watch: Watch,
   task: Task,
   now: number,
-): { change: 'none' | 'new' | 'back'; digest: string; ring: string[] } {
+): { change: 'none' | 'new' | 'back'; digest: string; ring: string[]; restamp?: string } {
   const status = record(task.raw.status)
   const asked = isInterrupted(task.state) && record(status.message).messageId === undefined
-  const digest = idOf(
+  const stamp = (task.timestamp ?? '').slice(0, longestStamp)
+  const parts = [
     task.state,
     canonical(status.message ?? null),
     // Of one that was too large its artifacts are not known.
     task.tooLarge === true ? 'too_large' : canonical(task.raw.artifacts ?? null),
-    asked ? (task.timestamp ?? '') : '',
-  )
+  ]
+  // A question that has no id is told from one before by its time.
+  const digest = idOf(...parts, asked ? stamp : '')
   const exact = idOf(digest, task.timestamp ?? '')
   if (isTerminal(watch.state) || digest === watch.digest)
     return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring }
@@ -108,6 +112,9 @@ export function compare(
   const ended = isTerminal(task.state)
   if (!ended && lagging && (watch.ring.includes(exact) || isBefore(task.timestamp, watch.stamp)))
     return { change: 'back', digest, ring: watch.ring }
+  // Agents that date each answer "now" ask nothing new by it: such a time counts once it was answered twice.
+  if (asked && watch.restamp !== stamp && watch.digest === idOf(...parts, watch.stamp ?? ''))
+    return { change: 'none', digest: watch.digest, ring: watch.ring, restamp: stamp }
   return { change: 'new', digest, ring: [...watch.ring.filter(one => one !== exact), exact].slice(-ringSize) }
 }
 

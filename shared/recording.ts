@@ -13,7 +13,17 @@ import { changedWorks, worksOf } from './works.ts'
 const mostNamed = 5
 
 /** A revision that a look found: the agent's answer with its size, when and why it was seen. */
-export type Found = { task: Task; bytes: number; rev: number; now: number; pushed: boolean }
+export type Found = {
+  task: Task
+  works: ChangedWorks
+  bytes: number
+  rev: number
+  now: number
+  pushed: boolean
+}
+
+/** A task's artifacts, and whether they are others than were known. */
+export type ChangedWorks = ReturnType<typeof worksOf> & { changed: boolean }
 
 /** What the watch keeps of it. */
 export type Recorded = { works: string; snap?: number; trail: Trail }
@@ -29,7 +39,7 @@ export async function record(
   found: Found,
 ): Promise<Recorded> {
   const { task, bytes, rev, now } = found
-  const { digest, changed, ...works } = compareWorks(watch, task)
+  const { digest, changed, ...works } = found.works
   const { count } = works
   const delay = delayOf(task.timestamp, now)
   const step: Transition = {
@@ -62,8 +72,8 @@ export async function record(
   return { works: digest, snap: rev, trail: { gone: waiting.length } }
 }
 
-/** The artifacts, and whether they are others than were known. Of a task that was too large none are, and none changed. */
-function compareWorks(watch: Watch, task: Task): ReturnType<typeof worksOf> & { changed: boolean } {
+/** Measures the artifacts. Of a task that was too large none are known, and none changed. */
+export function compareWorks(watch: Watch, task: Task): ChangedWorks {
   const works = worksOf(task)
   if (task.tooLarge === true) return { ...works, digest: watch.works ?? works.digest, changed: false }
   return {

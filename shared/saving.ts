@@ -1,21 +1,23 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
 import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
+import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Canceled } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, isUnpublished, windowMs } from './policy.ts'
+import { compare, isAhead, isUnpublished, longestStamp, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
-import { record } from './recording.ts'
+import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import type { Relay } from './relay.ts'
 import { readStep, writeStep } from './steps.ts'
 import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
 import { leaveWatch, publishedWatch, saveLook } from './store/watches.ts'
-import { cancelSoon, nextTimer, pollAgain } from './timing.ts'
+import { cancelSoon, lookAgain, nextTimer, pollAgain } from './timing.ts'
 import { timesNow } from './tree.ts'
 
 /** What is known of a task once an answer was compared with what was known before. */
-type Known = {
+export type Known = {
+  ok: true
   change: ReturnType<typeof compare>['change']
   /** Whether it is told as a revision of its own. */
   isNew: boolean
@@ -24,22 +26,29 @@ type Known = {
   changed: number
   digest: string
   ring: string[]
+  /** The agent's new time of what is known otherwise: a question asked anew, if the next look finds it, too. */
+  restamp?: string
+  /** Its artifacts, measured if it is told. */
+  works?: ChangedWorks
 }
 
-/** Saves an answer; what somebody is to hear of is told in the same go. */
+/**
+ * Saves an answer; what somebody is to hear of is told in the same go.
+ * @param known what {@link judge} made of it
+ */
 export async function save(
   relay: Relay,
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { task, bytes, refused }: Canceled & { ok: true },
+  { task, bytes, refused, again }: Canceled & { ok: true },
+  known: Known,
   ask: Ask,
 ): Promise<Looked> {
   const now = relay.now()
-  const known = knownAfter(watch, task, now)
-  const { change, isNew, rev, state, changed } = known
+  const { change, rev, state, changed, works, restamp } = known
   const pushed = ask.cause !== undefined
-  const recorded = isNew && (await record(relay, watch, audience, { task, bytes, rev, now, pushed }))
+  const recorded = works && (await record(relay, watch, audience, { task, works, bytes, rev, now, pushed }))
   const after = { ...watch, rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
   const steps = [...times.steps, ...refusal(known, refused, now)]
@@ -55,6 +64,7 @@ export async function save(
     lease: publishes ? watch.lease : 0,
     ...(due !== undefined && { due }),
     ...recorded,
+    ...(again !== undefined && { cancel: again.cancel }),
     ...times.saves,
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
@@ -64,20 +74,35 @@ export async function save(
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
   if (publishes) await tell(relay, saved, audience, times.next)
-  if (saved.cancel !== undefined && !isTerminal(saved.state)) await cancelSoon(relay, saved)
+  if (saved.cancel !== undefined && !isTerminal(saved.state)) await cancelSoon(relay, saved, again?.afterMs)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
+  else if (restamp !== undefined && watch.restamp === undefined) await lookAgain(relay, saved)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
     : shown(saved)
 }
 
+/**
+ * Compares an answer with what is known. One that this breaks on is no good, like any that cannot be read: thrown on, it
+ * would take the budgets of its task along, at each look anew.
+ */
+export function judge(watch: Watch, task: Task, now: number): Known | Failure {
+  try {
+    return knownAfter(watch, task, now)
+  } catch (error) {
+    return { ok: false, trouble: 'unreadable', detail: `The answer cannot be judged: ${error}`.slice(0, 300) }
+  }
+}
+
 function knownAfter(watch: Watch, task: Task, now: number): Known {
-  const { change, digest, ring } = compare(watch, task, now)
+  const { change, digest, ring, restamp } = compare(watch, task, now)
   // Whoever was told that the task is lost hears of its state again.
   const back = change === 'none' && watch.alarm !== undefined && watch.alarm !== 'agent' && watch.rev > 0
   const isNew = change === 'new' || back
   return {
-    ...{ change, isNew, ring },
+    ...{ ok: true, change, isNew, ring },
+    ...(restamp !== undefined && { restamp }),
+    ...(isNew && { works: compareWorks(watch, task) }),
     rev: isNew ? watch.rev + 1 : watch.rev,
     // What is known stays: an ended task is not unended by a replica.
     state: isNew ? task.state : watch.state,
@@ -106,14 +131,18 @@ function isToldNow(watch: Watch, audience: Audience, { isNew, state }: Known): b
 function factsOf(
   watch: Watch,
   task: Task,
-  { change, isNew, rev, state, changed, digest, ring }: Known,
+  { change, isNew, rev, state, changed, digest, ring, restamp }: Known,
   now: number,
 ) {
   return {
     ...{ rev, changed, digest, ring },
     ...(state !== undefined && { state }),
     ...(task.contextId !== undefined && { contextId: task.contextId }),
-    ...(isNew && task.timestamp !== undefined && { stamp: task.timestamp.slice(0, 40) }),
+    // With a time that the digest does not hold the two would be of different answers.
+    ...(isNew &&
+      restamp === undefined &&
+      task.timestamp !== undefined && { stamp: task.timestamp.slice(0, longestStamp) }),
+    ...(restamp !== undefined && { restamp }),
     ...((isNew ? task.tooLarge : watch.tooLarge) === true && { tooLarge: true }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
   }

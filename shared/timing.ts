@@ -1,7 +1,8 @@
 // When a watched task is looked at next: by its timer, by the queue's own delay, or by a message that was put off. Asks no agent.
+import { drawShare } from './clock.ts'
 import type { NoticeMessage, WatchMessage } from './messages.ts'
 import type { Agent, Watch } from './model.ts'
-import { floorMs, pollMs, windowMs } from './policy.ts'
+import { floorMs, pollMs, troubleMs, windowMs } from './policy.ts'
 import { longestDelayMs, sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { agentGroup } from './store/keys.ts'
@@ -37,9 +38,19 @@ export const pollAgain = (relay: Relay, watch: Watch, silence: number): Promise<
     pollMs(silence),
   )
 
-/** A task that is to be canceled is so by the next look, as soon as there may be one. */
-export const cancelSoon = (relay: Relay, watch: Watch): Promise<void> =>
-  putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key }, windowMs)
+/** Looks once more in a moment, so that two answers can be compared. */
+export const lookAgain = (relay: Relay, watch: Watch): Promise<void> =>
+  putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, 2 * windowMs)
+
+/**
+ * A task that is to be canceled is so by the next look, as soon as there may be one; what was tried in vain, later and later.
+ * @param afterMs least wait, if the agent asked for one
+ */
+export function cancelSoon(relay: Relay, watch: Watch, afterMs = 0): Promise<void> {
+  const tries = watch.cancel?.tries ?? 0
+  const delayMs = tries === 0 ? windowMs : Math.max(afterMs, troubleMs(tries, drawShare(relay)))
+  return putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key }, delayMs)
+}
 
 /** Queues a message for later, then marks that a look will come: the other way round a crash would cost minutes. */
 export async function putOff(

@@ -23,7 +23,8 @@ type World = Parameters<typeof callAs>[0] & Pick<Relay, 'table' | 'now' | 'log' 
 
 /**
  * Calls an agent as {@link callAs} does. One that does not know the version (A2A 1.0 section 3.6) is called once more in
- * the other one; if it answers then, that is remembered.
+ * the other one; if it answers then, that is remembered. While it is, a refusal that names no error of A2A may be all
+ * that is left at an address of old: the registered version is asked before it counts.
  * @param callee.calls what is known of calls to it
  */
 export async function callInVersion<T extends Answer>(
@@ -35,17 +36,24 @@ export async function callInVersion<T extends Answer>(
   const now = relay.now()
   const version = versionOf(agent, calls, now)
   const answer = await callAs(relay, { ...agent, version }, subs, call)
-  if (!isMismatch(answer)) return answer
+  if (!isMismatch(answer) && (version === agent.version || !isBare(answer))) return answer
   const other: ProtocolVersion = version === '1.0' ? '0.3' : '1.0'
   const second = await callAs(relay, { ...agent, version: other }, subs, call)
-  // Nothing but the operation's own outcome shows that it was understood.
-  if (!second.ok && second.trouble !== 'not_found' && second.trouble !== 'forbidden') return answer
+  if (!isUnderstood(second)) return answer
   const { etag } = agent
   const spoken = other === agent.version ? undefined : { version: other, etag, until: now + spokenMs }
   learnFrom(relay, agent, await noteSpoken(relay.table, agent, spoken))
   relay.log({ step: 'agent.speaks', level: 'info', tenant: agent.tenant, agent: agent.agent, version: other })
   return second
 }
+
+/** What only an agent says that knows the operation. A bare 404 or 403 may be any router's word of an address it lacks. */
+const isUnderstood = (answer: Answer): boolean =>
+  answer.ok || answer.code === codes.taskNotFound || answer.code === codes.taskNotCancelable
+
+/** A refusal that may be a router's. */
+const isBare = (answer: Answer): boolean =>
+  !answer.ok && (answer.trouble === 'not_found' || answer.trouble === 'forbidden') && !isUnderstood(answer)
 
 const isMismatch = (answer: Answer): boolean =>
   !answer.ok && (answer.code === codes.versionNotSupported || answer.code === codes.methodNotFound)

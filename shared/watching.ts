@@ -2,7 +2,7 @@
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { type Canceled, cancelAt } from './canceling.ts'
+import { type Canceled, cancelAt, wishOf } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import { judgeTimes } from './overdue.ts'
@@ -21,7 +21,7 @@ import {
 } from './policy.ts'
 import { type Audience, audienceOf } from './publish.ts'
 import { type Relay, within } from './relay.ts'
-import { save, tell } from './saving.ts'
+import { judge, save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
 import { bindSubscription } from './store/subscriptions.ts'
 import {
@@ -144,7 +144,7 @@ async function lookOutside(
   ask: Ask,
   { agent, turn }: Called,
 ): Promise<Looked> {
-  const { cancel } = watch
+  const cancel = wishOf(watch, audience.live)
   const answer = await callInVersion(
     relay,
     { agent, calls: seenOf(relay, agent).calls },
@@ -162,10 +162,11 @@ async function lookOutside(
   }
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, answer, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
-  if (ask.unbound === undefined) return save(relay, watch, agent, audience, answer, ask)
-  const bound = await bind(relay, watch, ask.unbound)
+  const bound = ask.unbound === undefined ? watch : await bind(relay, watch, ask.unbound)
   if (bound === undefined) return { kind: 'dropped', why: 'bound_elsewhere' }
-  return save(relay, bound, agent, audience, answer, ask)
+  const known = judge(bound, answer.task, relay.now())
+  if (!known.ok) return inTrouble(relay, bound, agent, audience, known, ask)
+  return save(relay, bound, agent, audience, answer, known, ask)
 }
 
 /** Binds the subscription to the task that the agent just confirmed, and puts it on the watch. */

@@ -127,12 +127,12 @@ export async function leaveWatch(table: Table, watch: string, ref: string, now: 
   if (left.ok && left.item !== undefined && left.item.subs === undefined) await endWatch(table, watch, now)
 }
 
-/** Ends a watch nobody is subscribed to: no timer, kept for a while. Somebody who joins meanwhile wins. */
+/** Ends a watch nobody is subscribed to: no timer, nothing owed or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>
   update<Stored>(
     table,
     watchKey(watch),
-    'SET #ttl = :ttl REMOVE #slot, #due, #owed',
+    'SET #ttl = :ttl REMOVE #slot, #due, #owed, #cancel',
     { ttl: Math.ceil(now / 1000) + keptSeconds },
     'attribute_exists(#pk) AND attribute_not_exists(#subs)',
   )
@@ -179,6 +179,7 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
   state?: TaskState
   contextId?: string
   stamp?: string
+  restamp?: string
   backSince?: number
   due?: number
   works?: string
@@ -216,6 +217,7 @@ export async function saveLook(
     'alarm',
     ...(seen.backSince === undefined ? ['backSince'] : []),
     ...(seen.tooLarge === undefined ? ['tooLarge'] : []),
+    ...(seen.restamp === undefined ? ['restamp'] : []),
     // Only what this look knew of: another may have been asked for meanwhile.
     ...(watch.cancel !== undefined && seen.cancel === undefined ? ['cancel'] : []),
   ]

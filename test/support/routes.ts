@@ -17,6 +17,9 @@ export type SeenTask = {
   stale: boolean
   trouble?: { code: string; since: number }
   task: { id: string; status: { state: string } } | null
+  withheld: boolean
+  artifacts: { count: number; bytes: number } | null
+  timeline: { steps: { source: string; note?: string }[] }
 }
 
 export type SeenWake = {
