@@ -1,6 +1,6 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
 import { idsOf, type Looked } from '../shared/asking.ts'
-import { contradicts, isDisputable } from '../shared/disputes.ts'
+import { contradicts, isDisputable, mayDispute } from '../shared/disputes.ts'
 import { createKeySets } from '../shared/keysets.ts'
 import { LookMessage, NoticeMessage, type Waited, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
@@ -116,7 +116,10 @@ async function afterNotice(
     case 'trouble':
       if (looked.lasting && tries >= aheadTries) return settle(relay, message, looked.trouble, sub)
       // A watched task is looked at again by its own chain and timer; a push of an unknown one has only itself.
-      if (looked.watched) return looked.lasting ? settle(relay, message, looked.trouble, sub) : 'done'
+      if (looked.watched) {
+        const stands = !looked.lasting || (await mayDispute(relay, message))
+        return stands ? 'done' : settle(relay, message, looked.trouble, sub)
+      }
       if (tries >= aheadTries) return 'done'
       return later(relay, watch, { ...letIn, tries: tries + 1 }, looked.afterMs)
   }

@@ -48,6 +48,12 @@ export async function isDisputable(relay: Relay, key: string, message: NoticeMes
   return true
 }
 
+/** True for a push whose signature covers the end that it names: it is asked about until the agent says what the task is. */
+export async function mayDispute(relay: Relay, message: NoticeMessage): Promise<boolean> {
+  if (!isTerminal(message.state) || message.notice === undefined) return false
+  return (await getNotice(relay.table, message.notice))?.sha256 !== undefined
+}
+
 async function dispute(
   relay: Relay,
   watch: Watch,

@@ -10,7 +10,7 @@ import { tellOperations } from './operations.ts'
 import { aheadTries, troubleMs } from './policy.ts'
 import type { Audience } from './publish.ts'
 import type { Relay } from './relay.ts'
-import { tell } from './saving.ts'
+import { freshOf, tell } from './saving.ts'
 import { writeStep } from './steps.ts'
 import { countWrong } from './store/health.ts'
 import { dropWatch, leaveWatch, saveTrouble } from './store/watches.ts'
@@ -62,10 +62,10 @@ export async function inTrouble(
   if (trouble === 'wrong_task') await noteWrong(relay, watch)
   const about = { kind: 'trouble', trouble, lasting: lasting !== undefined, afterMs } as const
   if (watch.subs.length === 0) {
-    await dropWatch(relay.table, watch.key, watch.lookAt)
+    await dropWatch(relay.table, watch, relay.now())
     return { ...about, watched: false }
   }
-  if ((lasting?.times ?? 0) > aheadTries && isNobodys(watch, audience)) {
+  if (lasting !== undefined && relay.now() - lasting.since > nobodysMs && isNobodys(watch, audience)) {
     for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, relay.now())
     return { kind: 'dropped', why: trouble }
   }
@@ -77,6 +77,9 @@ export async function inTrouble(
   // The chain goes on for those who are on the watch; one that is not bound has only its push.
   return { ...about, watched: ask.unbound === undefined }
 }
+
+/** So long an agent may take to show a task that it pushed once, to whoever waits for all of its tasks. */
+const nobodysMs = 6 * 60 * 60_000
 
 /** Pushed once and never seen: an agent-wide subscription does not wait for it for ever. */
 const isNobodys = ({ rev }: Watch, { live }: Audience): boolean =>
@@ -135,6 +138,17 @@ function nextDue(
   return fired ? soon : sooner(watch, soon)
 }
 
+/** What was told of a trouble that stands is told to whoever joined since; to the others it is the wake that they have. */
+export function alarmAnew(watch: Watch, audience: Audience): string[] {
+  const { alarm, lasting } = watch
+  if (alarm === undefined || !isOfTask(alarm) || lasting === undefined) return []
+  return freshOf(watch, audience).length === 0 ? [] : [writeStep(watch, alarm, lasting.since)]
+}
+
+/** Alarms that are everybody's on the watch, not about one's credentials. */
+const isOfTask = (alarm: string): alarm is Exclude<Alarm, 'subscription.credentials_expired'> =>
+  alarm === 'task.lost_access' || alarm === 'task.orphaned' || alarm === 'task.too_large'
+
 /**
  * What is to be told of the trouble, once: to everybody on the watch, to the one subscription whose credentials ran
  * out, or to the tenant if they are the agent's own.
@@ -143,15 +157,15 @@ async function raise(
   relay: Relay,
   watch: Watch,
   agent: Agent,
-  { live }: Audience,
+  audience: Audience,
   told: { alarm: Alarm; since: number } | undefined,
 ): Promise<{ name: string | undefined; steps: string[] }> {
   if (told === undefined) return { name: undefined, steps: [] }
   const { alarm, since } = told
   const credentials = alarm === 'subscription.credentials_expired'
-  const own = credentials ? ownerOf(live) : undefined
+  const own = credentials ? ownerOf(audience.live) : undefined
   const name = credentials && own === undefined ? 'agent' : alarm
-  if (name === watch.alarm) return { name, steps: [] }
+  if (name === watch.alarm) return { name, steps: alarmAnew(watch, audience) }
   if (name === 'agent') {
     const about = { agent: watch.agent }
     const type = 'subscription.credentials_expired'

@@ -173,7 +173,7 @@ export async function tell(relay: Relay, watch: Watch, audience: Audience, next?
 }
 
 /** Those who joined and are in the audience: it was read before, and who joined since was told nothing. */
-function freshOf(watch: Watch, audience: Audience): string[] {
+export function freshOf(watch: Watch, audience: Audience): string[] {
   const heard = new Set(audience.live.map(({ ref }) => ref))
   return watch.fresh.filter(ref => heard.has(ref))
 }

@@ -3,9 +3,10 @@ import { isTerminal } from './a2a/task.ts'
 import { countsTree, nameOf, type Timed, type Times, timesOf } from './budgets.ts'
 import type { Subscription, Watch } from './model.ts'
 import type { Relay } from './relay.ts'
+import { watchesOf } from './store/asked.ts'
 import { list } from './store/directory.ts'
-import { below } from './store/trees.ts'
-import { getWatch } from './store/watches.ts'
+import { below, readParent } from './store/trees.ts'
+import { getWatch, retimeWatch } from './store/watches.ts'
 
 /** Tasks below one that are looked into; a tree of more counts by those that are found first. */
 const mostTasks = 100
@@ -19,6 +20,29 @@ export async function timesNow(
 ): Promise<Times> {
   const open = countsTree(watch, subs, now) ? await openBelow(table, watch) : []
   return timesOf(watch, subs, now, open)
+}
+
+/**
+ * Has the tasks above one judged again that ended before it came: their budgets from end to end cover it. Without such a
+ * budget the timer goes at once.
+ * @returns false when one of them is being looked at, so that it may miss this: it is to be tried again
+ */
+export async function remindAbove(
+  { table, now }: Pick<Relay, 'table' | 'now'>,
+  { tenant, agent, taskId, parent }: Pick<Watch, 'tenant' | 'agent' | 'taskId' | 'parent'>,
+): Promise<boolean> {
+  const seen = new Set([nameOf({ agent, taskId })])
+  const above = [readParent(parent ?? '')]
+  let done = true
+  for (const one of above) {
+    if (one === undefined || seen.has(nameOf(one)) || seen.size > mostTasks) continue
+    seen.add(nameOf(one))
+    for (const watch of await watchesOf(table, tenant, one.agent, one.taskId)) {
+      above.push(readParent(watch.parent ?? ''))
+      if (isTerminal(watch.state)) done = (await retimeWatch(table, watch, now())) && done
+    }
+  }
+  return done
 }
 
 /** The tasks below one that have not ended and that somebody watches, nearest first. */

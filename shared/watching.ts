@@ -3,7 +3,7 @@ import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { type Canceled, cancelAt, wishOf } from './canceling.ts'
-import { inTrouble } from './failing.ts'
+import { alarmAnew, inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import { judgeTimes } from './overdue.ts'
 import { seenOf } from './permits.ts'
@@ -34,7 +34,7 @@ import {
   saveTimes,
   watchedBy,
 } from './store/watches.ts'
-import { timesNow } from './tree.ts'
+import { remindAbove, timesNow } from './tree.ts'
 import { endWait, enterAgent, leaveAgent, type Turn } from './turns.ts'
 import { callInVersion } from './versions.ts'
 
@@ -104,6 +104,11 @@ async function lookUnderLease(
   const trace = world.trace ?? audience.live.find(sub => sub.traceparent !== undefined)?.traceparent
   const relay = within(world, { trace, parent: watch.parent })
   for (const ref of audience.gone) await leaveWatch(relay.table, watch.key, ref, relay.now())
+  if (joinsTree(watch) && !(await remindAbove(relay, watch))) {
+    if (called !== undefined) await leaveAgent(relay, called.agent, called.turn)
+    await freeWatch(relay.table, watch)
+    return { kind: 'waits', ms: windowMs }
+  }
   const looked = await lookInside(relay, watch, audience, ask)
   if (looked === undefined && called !== undefined) return lookOutside(relay, watch, audience, ask, called)
   if (called !== undefined) await leaveAgent(relay, called.agent, called.turn)
@@ -113,6 +118,10 @@ async function lookUnderLease(
   const gone = (await getAgent(relay.table, watch.tenant, watch.agent)) === undefined
   return gone ? { kind: 'dropped', why: 'agent_gone' } : { kind: 'waits', ms: windowMs }
 }
+
+/** Somebody joined an open task that was delegated from another: budgets of tasks above it may have been taken for kept. */
+const joinsTree = ({ parent, fresh, state }: Watch): boolean =>
+  parent !== undefined && fresh.length > 0 && !isTerminal(state)
 
 /** What can be settled without the agent. */
 async function lookInside(
@@ -127,7 +136,8 @@ async function lookInside(
     const { steps, saves, next } = isTerminal(watch.state)
       ? await timesNow(relay, watch, audience.live, relay.now())
       : { steps: [], saves: {}, next: undefined }
-    const timed = steps.length > 0 ? await saveTimes(relay.table, watch, saves, steps) : watch
+    const owed = [...steps, ...alarmAnew(watch, audience)]
+    const timed = owed.length > 0 ? await saveTimes(relay.table, watch, saves, owed) : watch
     if (timed !== undefined) await tell(relay, timed, audience, next)
     return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }
@@ -173,7 +183,7 @@ async function lookOutside(
 async function bind(relay: Relay, watch: Watch, sub: Subscription): Promise<Watch | undefined> {
   const bound = await bindSubscription(relay.table, sub.ref, watch.taskId)
   if (bound === undefined) {
-    await dropWatch(relay.table, watch.key, watch.lookAt)
+    await dropWatch(relay.table, watch, relay.now())
     return undefined
   }
   const now = relay.now()

@@ -7,9 +7,9 @@ import { readWakeId } from '../../shared/names.ts'
 import { sendDeliver } from '../../shared/queue.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { targetGroup } from '../../shared/store/keys.ts'
-import { type Letter, listLetters } from '../../shared/store/letters.ts'
+import { type Letter, type Letters, listLetters } from '../../shared/store/letters.ts'
 import { getTarget } from '../../shared/store/targets.ts'
-import { always, getWake, listFailed, reviveWake } from '../../shared/store/wakes.ts'
+import { always, getWake, listFailed, reviveWake, type Wakes } from '../../shared/store/wakes.ts'
 import type { Target, Wake } from '../../shared/telling.ts'
 import { type Caller, type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
@@ -18,59 +18,48 @@ import { shownWake } from './tasks.ts'
 
 const Time = z.number().int().min(0)
 
-const RedriveRequest = z.strictObject({
-  /** Counts and shows, and does nothing. */
-  dryRun: z.boolean().default(false),
-  agent: Id.optional(),
-  target: Id.optional(),
-  /** When what wakes tell became so, and when messages were given up (ms since 1970); both ends count. */
-  since: Time.optional(),
-  until: Time.optional(),
-})
+export const RedriveRequest = z
+  .strictObject({
+    /** Counts and shows, and does nothing. */
+    dryRun: z.boolean().default(false),
+    agent: Id.optional(),
+    target: Id.optional(),
+    /** When what wakes tell became so, and when messages were given up (ms since 1970); both ends count. */
+    since: Time.default(always.since),
+    until: Time.default(always.until),
+  })
+  .refine(({ since, until }) => since <= until, {
+    path: ['until'],
+    error: 'Expected a time that is not before `since`',
+  })
 type RedriveRequest = z.infer<typeof RedriveRequest>
 
 /** How many of each kind an answer shows one by one. */
 const shownMost = 20
-/** How many messages that queues gave up are looked through in one call. */
-const lettersMost = 1000
-
 export function redrive(relay: Relay): Hono<Env> {
   return new Hono<Env>()
     .post('/redrive', async c => {
       const asked = await readBody(c, RedriveRequest, 'after', 'limit')
       const tenant = whose(c.get('caller'))
       const page = readPage(relay, c, tenant ?? '', asked)
-      // Messages come with the first page, for they are few.
-      const letters = page.after === undefined ? await lettersFor(relay, tenant, asked) : []
-      const failed =
-        tenant === undefined
-          ? { wakes: [], next: undefined }
-          : await listFailed(
-              relay.table,
-              tenant,
-              { since: asked.since ?? always.since, until: asked.until ?? always.until },
-              page.limit,
-              page.after,
-            )
-      const { able, unable } = await sorted(
-        relay,
-        failed.wakes.filter(wake => fits(asked, wake)),
-      )
-      let revived = 0
+      const from = readPlaces(page.after)
+      const letters = await lettersFor(relay, tenant, asked, page.limit, from.letters)
+      const failed = await failedFor(relay, tenant, asked, page.limit, from.wakes)
+      const { able, unable } = await sorted(relay, failed.wakes)
+      const wakes = able.map(shownWake)
       if (!asked.dryRun) {
-        for (const letter of letters) await putBack(relay, tenant, letter)
-        for (const wake of able) if (await tryAgain(relay, wake, 'failed')) revived += 1
-        relay.log({ step: 'redriven', tenant, wakes: revived, messages: letters.length })
+        for (const letter of letters.letters) await putBack(relay, tenant, letter)
+        wakes.length = 0
+        // Of two who redrive the same one revives it, and shows it as it is from then on.
+        for (const wake of able) if (await tryAgain(relay, wake, 'failed')) wakes.push(revived(relay, wake))
+        relay.log({ step: 'redriven', tenant, wakes: wakes.length, messages: letters.letters.length })
       }
       return c.json({
         dryRun: asked.dryRun,
-        wakes: {
-          count: asked.dryRun ? able.length : revived,
-          shown: able.slice(0, shownMost).map(shownWake),
-        },
-        skipped: { count: unable.length, shown: unable.slice(0, shownMost).map(shownWake) },
-        messages: { count: letters.length, shown: letters.slice(0, shownMost).map(shownLetter) },
-        next: page.cursor(failed.next),
+        wakes: counted(wakes),
+        skipped: counted(unable.map(shownWake)),
+        messages: counted(letters.letters.map(shownLetter)),
+        next: page.cursor(writePlaces({ letters: letters.next, wakes: failed.next })),
       })
     })
     .post('/wakes/:id/retry', async c => {
@@ -86,9 +75,27 @@ export function redrive(relay: Relay): Hono<Env> {
         throw new RouseError('conflict', { detail: 'The wake is on its way already.' })
       const { agent, taskId: task } = wake
       relay.log({ step: 'wake.retried', tenant, agent, task, wake: wake.id, target: wake.target })
-      return c.json({ ...shownWake(wake), status: 'pending', tries: 0, next: relay.now() }, 202)
+      return c.json(revived(relay, wake), 202)
     })
 }
+
+/** A wake as it is once it has been begun anew. */
+const revived = (relay: Relay, wake: Wake) =>
+  shownWake({ ...wake, status: 'pending', tries: 0, next: relay.now() })
+
+/** How many there are on this page, and the first of them. */
+const counted = <T>(all: T[]): { count: number; shown: T[] } => ({
+  count: all.length,
+  shown: all.slice(0, shownMost),
+})
+
+/** Where either list goes on; null for one that came to its end. */
+type Places = { letters?: string | null | undefined; wakes?: string | null | undefined }
+
+const readPlaces = (after: string | undefined): Places => (after === undefined ? {} : JSON.parse(after))
+
+const writePlaces = ({ letters = null, wakes = null }: Places): string | undefined =>
+  letters === null && wakes === null ? undefined : JSON.stringify({ letters, wakes })
 
 /** A tenant's own, or for the operator what belongs to nobody since it could not be read. */
 const whose = (caller: Caller): string | undefined =>
@@ -97,20 +104,31 @@ const whose = (caller: Caller): string | undefined =>
 const fits = ({ agent, target }: RedriveRequest, one: { agent?: string; target?: string }): boolean =>
   (agent === undefined || one.agent === agent) && (target === undefined || one.target === target)
 
+/** A page of the messages that were given up. The filters come after: it may be empty, and not the last. */
 async function lettersFor(
   relay: Relay,
   tenant: string | undefined,
   asked: RedriveRequest,
-): Promise<Letter[]> {
-  const { since = always.since, until = always.until } = asked
-  const found: Letter[] = []
-  let after: string | undefined
-  do {
-    const page = await listLetters(relay.table, tenant, 100, after)
-    found.push(...page.letters.filter(one => fits(asked, one) && one.at >= since && one.at <= until))
-    after = page.next
-  } while (after !== undefined && found.length < lettersMost)
-  return found
+  limit: number,
+  after: string | null | undefined,
+): Promise<Letters> {
+  if (after === null) return { letters: [], next: undefined }
+  const { letters, next } = await listLetters(relay.table, tenant, limit, after)
+  const meant = letters.filter(one => fits(asked, one) && one.at >= asked.since && one.at <= asked.until)
+  return { letters: meant, next }
+}
+
+/** A page of a tenant's failed wakes. Those that belong to nobody cannot be: each has a target. */
+async function failedFor(
+  relay: Relay,
+  tenant: string | undefined,
+  asked: RedriveRequest,
+  limit: number,
+  after: string | null | undefined,
+): Promise<Wakes> {
+  if (tenant === undefined || after === null) return { wakes: [], next: undefined }
+  const { wakes, next } = await listFailed(relay.table, tenant, asked, limit, after)
+  return { wakes: wakes.filter(wake => fits(asked, wake)), next }
 }
 
 /** A wake whose target may not be called would only be dropped: it stays in the list of failures. */

@@ -115,11 +115,16 @@ type AgentError = { code?: number; status?: number; words: string }
 /** Finds the error in a body: JSON-RPC's and v1.0 HTTP+JSON's `error`, v0.3's bare `{ code, message }`, a problem (RFC 9457). */
 function errorOf(value: unknown, status: number): AgentError | undefined {
   if (!isRecord(value)) return undefined
+  if (isGiven(value.result) && saysNothing(value.error)) return undefined
   if (typeof value.error === 'string') return { words: text(value.error_description) || value.error }
   if (isRecord(value.error)) return readError(value.error)
   if (isGiven(value.code) && typeof value.message === 'string' && !isGiven(value.id)) return readError(value)
   return status >= 400 ? { words: text(value.detail) || text(value.title) || text(value.message) } : undefined
 }
+
+/** An error as some write who have none: the empty text, or an object that holds neither code nor word. */
+const saysNothing = (error: unknown): boolean =>
+  error === '' || (isRecord(error) && Object.values(error).every(part => !part))
 
 function readError(error: Record<string, unknown>): AgentError {
   const details: unknown[] = [error.data, error.details].filter(Array.isArray).flat()

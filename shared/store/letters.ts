@@ -84,7 +84,7 @@ export async function listLetters(
   table: Table,
   tenant: string | undefined,
   limit: number,
-  after?: string,
+  after: string | undefined,
 ): Promise<Letters> {
   const page = await query<Letter>(table, {
     condition: '#pk = :pk',

@@ -137,9 +137,15 @@ export const endWatch = (table: Table, watch: string, now: number) =>
     'attribute_exists(#pk) AND attribute_not_exists(#subs)',
   )
 
-/** Deletes a watch that was opened for a push which nothing came of. Somebody who joined meanwhile wins. */
-export const dropWatch = (table: Table, watch: string, start: number): Promise<boolean> =>
-  remove(table, watchKey(watch), 'attribute_not_exists(#subs) AND #lookAt = :start', { start })
+/**
+ * Gives up a watch that was opened for a push which nothing came of. What is known from before is kept, so that nobody is
+ * told the same again as another revision. Somebody who joined meanwhile wins.
+ */
+export async function dropWatch(table: Table, { key, rev, lookAt }: Watch, now: number): Promise<void> {
+  if (rev > 0) await endWatch(table, key, now)
+  else
+    await remove(table, watchKey(key), 'attribute_not_exists(#subs) AND #lookAt = :start', { start: lookAt })
+}
 
 /**
  * Leases the watch for one look. Of two that read the same state one gets it.
@@ -300,6 +306,21 @@ export const timeWatch = (table: Table, watch: string, due: number, now: number)
     { due, now },
     'attribute_exists(#slot) AND (#due > :due OR #due <= :now)',
   )
+
+/**
+ * Gives the watch of an ended task a timer again that fires now, if somebody is on it and it has none.
+ * @returns false when a look holds it: what that read before would take the timer off again
+ */
+export async function retimeWatch(table: Table, { key }: Watch, now: number): Promise<boolean> {
+  const timed = await update<Stored>(
+    table,
+    watchKey(key),
+    'SET #slot = :slot, #due = :now',
+    { slot: slotOf(watchKey(key).pk, table.shards), now },
+    'attribute_exists(#subs) AND attribute_not_exists(#slot) AND #lease < :now',
+  )
+  return timed.ok || timed.old?.subs === undefined || timed.old.lease < now
+}
 
 /**
  * Owes a step that no look found, and gives the watch a timer if it has none, so that it is told even if nothing else

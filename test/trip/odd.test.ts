@@ -1,6 +1,7 @@
 // What lasts is told though an agent answers in ways that nobody would expect: too many parts, other versions, no word on a cancellation.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Client } from '../support/clients.ts'
+import { type Answer, startReceiver } from '../support/receiver.ts'
 import { type Scripted, startScripted, status } from '../support/scripted.ts'
 import { push, startTrip, statusPush, type Trip } from '../support/trip.ts'
 
@@ -10,12 +11,13 @@ const day = 24 * hour
 
 let trip: Trip
 const agents: Scripted[] = []
+const stops: (() => Promise<unknown>)[] = []
 let made = 0
 beforeAll(async () => {
   trip = await startTrip()
 })
 afterAll(async () => {
-  await Promise.all([trip.stop(), ...agents.map(agent => agent.stop())])
+  await Promise.all([trip.stop(), ...agents.map(agent => agent.stop()), ...stops.map(stop => stop())])
 })
 
 /** An agent of its own, so that what it is asked and how it fares is of one test alone. */
@@ -123,4 +125,209 @@ test('a cancellation ends with the last subscription, and does not meet who come
   await trip.pass(10 * minute, 10)
   expect(agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length).toBeLessThan(8)
   expect((await trip.task(id, taskId)).timeline.steps.filter(({ note }) => note !== undefined)).toEqual([])
+})
+
+test('a question is told once though the agent dates each answer anew, and is overdue in time', async () => {
+  const { agent, taskId, client } = await begin({}, { pauseTimeoutSeconds: 1800 })
+  const ask = ({ id, method, params }: { id: string; method: string; params: { id: string } }) =>
+    method === 'GetTask' && params.id === taskId
+      ? {
+          body: JSON.stringify({
+            ...{ jsonrpc: '2.0', id },
+            result: {
+              id: taskId,
+              ...status('input-required', { timestamp: new Date(trip.local.now()).toISOString() }),
+            },
+          }),
+        }
+      : undefined
+  agent.instead(ask)
+  await trip.pass(hour, 60)
+  expect(types(client)).toEqual(['task.input_required', 'task.overdue'])
+  const calls = agent.calls(taskId).length
+  await trip.pass(hour, 60)
+  expect(agent.calls(taskId).length - calls).toBeLessThan(10)
+})
+
+test('a question that is asked anew without a word is told again', async () => {
+  const { agent, taskId, hook, client } = await begin()
+  const asks = (minutes: number) =>
+    status('input-required', { timestamp: new Date(trip.local.now() + minutes * minute).toISOString() })
+  agent.put(taskId, asks(0))
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(minute, 6)
+  agent.put(taskId, asks(1))
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(minute, 6)
+  expect(types(client)).toEqual(['task.input_required', 'task.input_required'])
+})
+
+/** An agent of HTTP+JSON whose answers go by the path: A2A 0.3 puts its own below `/v1`. */
+async function restAgent(answer: (old: boolean) => Answer) {
+  const receiver = await startReceiver()
+  stops.push(receiver.stop)
+  receiver.answer(({ url }) => answer(url.startsWith('/v1/')))
+  const id = `rest-${++made}`
+  await trip.call('PUT', `/v1/agents/${id}`, { url: receiver.origin, binding: 'HTTP+JSON', version: '1.0' })
+  const { client } = await trip.subscribe(id, { taskId: 'task' })
+  return { id, client }
+}
+const unknownVersion: Answer = {
+  status: 400,
+  body: JSON.stringify({ error: { code: 400, details: [{ reason: 'VERSION_NOT_SUPPORTED' }] } }),
+}
+const shown = (state: string): Answer => ({
+  body: JSON.stringify({ id: 'task', contextId: 'c', ...status(state) }),
+})
+const unrouted: Answer = { status: 404, body: 'Cannot GET' }
+
+test('one word of an unknown version does not make an agent one of the other, which a router knows nothing of', async () => {
+  let now = shown('working')
+  const { id, client } = await restAgent(old => (old ? unrouted : now))
+  await trip.pass(3000, 3)
+  now = unknownVersion
+  await trip.pass(10 * minute, 10)
+  now = shown('completed')
+  await trip.pass(hour, 12)
+  expect(types(client)).toEqual(['task.completed'])
+  const { calls } = await trip.call<{ calls: { version: { spoken: string } } }>(
+    'GET',
+    `/v1/agents/${id}/health`,
+  )
+  expect(calls.version.spoken).toBe('1.0')
+})
+
+test('an agent that gives up the version it was asked for in is asked for in the registered one before its task counts as gone', async () => {
+  let upgraded = false
+  const { client } = await restAgent(old => {
+    if (old) return upgraded ? unrouted : shown('working')
+    return upgraded ? shown('completed') : unknownVersion
+  })
+  await trip.pass(minute, 6)
+  upgraded = true
+  await trip.pass(hour, 12)
+  expect(types(client)).toEqual(['task.completed'])
+})
+
+test('what was told of a task stands, though a push to somebody else finds it gone', async () => {
+  const { agent, id, taskId, made: first } = await begin({}, { client: 'keeper' })
+  agent.put(taskId, status('completed'))
+  await trip.pass(10 * minute, 10)
+  const before = await trip.task(id, taskId)
+  await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
+  const unbound = await trip.subscribe(id)
+  agent.instead(() => ({ status: 404 }))
+  await push(unbound.hook, statusPush(taskId, 'completed'))
+  await trip.pass(10 * minute, 20)
+  agent.instead(undefined)
+  expect(await trip.task(id, taskId)).toMatchObject({ state: 'completed', rev: before.rev })
+  await trip.subscribe(id, { taskId, client: 'keeper' })
+  await trip.pass(minute, 6)
+  const { entries } = await trip.inbox('keeper')
+  expect(entries.map(({ state, rev }) => [state, rev])).toEqual([['completed', before.rev]])
+})
+
+test('a budget from end to end covers a task that comes to the tree after its root has ended', async () => {
+  const root = await begin({}, { endToEndSeconds: 3600 })
+  root.agent.put(root.taskId, status('completed'))
+  await trip.pass(5 * minute, 5)
+  expect(types(root.client)).toEqual(['task.completed'])
+  const middle = `${root.taskId}-middle`
+  const leaf = `${root.taskId}-leaf`
+  for (const taskId of [middle, leaf]) root.agent.put(taskId, status('working'))
+  const under = (taskId: string, parent: string) =>
+    trip.subscribe(root.id, { taskId, parentTask: { agent: root.id, taskId: parent } })
+  await under(middle, root.taskId)
+  await trip.pass(3000, 3)
+  root.agent.put(middle, status('completed'))
+  await trip.pass(10 * minute, 10)
+  await under(leaf, middle)
+  await trip.pass(hour, 12)
+  expect(types(root.client)).toEqual(['task.completed', 'task.overdue'])
+  expect(root.client.told()[1]?.data).toMatchObject({ budget: 'end_to_end', open: `${root.id}/${leaf}` })
+})
+
+test.each([
+  ['an object', { a: { parts: [{ text: 'SECRET' }] } }],
+  ['a text', 'SECRET'],
+])('unfinished work that is %s instead of a list is withheld', async (_, artifacts) => {
+  const { agent, id, taskId } = await begin({}, { partialWork: 'withhold' })
+  agent.put(taskId, { ...status('failed'), artifacts })
+  await trip.pass(3 * minute, 3)
+  const seen = await trip.task(id, taskId)
+  expect(seen).toMatchObject({ state: 'failed', withheld: true, artifacts: { count: 1 } })
+  expect(JSON.stringify(seen)).not.toContain('SECRET')
+})
+
+const gone = (asked: { id: string }) => ({
+  body: JSON.stringify({ jsonrpc: '2.0', id: asked.id, error: { code: -32001, message: 'gone' } }),
+})
+const told: [string, boolean, (asked: { id: string }) => Answer][] = [
+  ['task.lost_access', false, gone],
+  ['task.orphaned', true, gone],
+  ['task.too_large', true, () => ({ body: 'x'.repeat(9 * 1024 * 1024) })],
+]
+test.each(told)(
+  'whoever subscribes after %s was told is told it, too, and nobody twice',
+  async (type, seen, answer) => {
+    const { agent, id } = await agentOf()
+    const taskId = `late-${made}`
+    if (seen) agent.put(taskId, status('working'))
+    const one = await trip.subscribe(id, { taskId })
+    await trip.pass(3000, 3)
+    agent.instead(answer)
+    await trip.pass(hour, 20)
+    expect(types(one.client)).toEqual([type])
+    const two = await trip.subscribe(id, { taskId })
+    await trip.pass(hour, 12)
+    expect(types(two.client)).toEqual([type])
+    expect(types(one.client)).toEqual([type])
+  },
+)
+
+test('a task that an agent shows only minutes after its push is told to who waits for all of the agent’s', async () => {
+  const { agent, id } = await agentOf()
+  const wide = await trip.subscribe(id, { scope: 'agent' })
+  agent.instead(({ method, id: call }) => (method === 'ListTasks' ? gone({ id: call }) : undefined))
+  await trip.pass(3000, 3)
+  const taskId = `slow-${made}`
+  expect(await push(wide.hook, statusPush(taskId, 'completed'))).toBe(202)
+  await trip.pass(5 * minute, 30)
+  agent.put(taskId, status('completed'))
+  await trip.pass(hour, 12)
+  expect(types(wide.client)).toEqual(['task.lost_access', 'task.completed'])
+})
+
+test.each([[''], [{}], [{ code: 0, message: '' }]])(
+  'a task beside the error %j that says nothing is told',
+  async error => {
+    const { agent, taskId, client } = await begin()
+    agent.instead(({ id, params }) => ({
+      body: JSON.stringify({ jsonrpc: '2.0', id, result: { ...status('completed'), id: params.id }, error }),
+    }))
+    await trip.pass(10 * minute, 6)
+    expect(types(client)).toEqual(['task.completed'])
+    void taskId
+  },
+)
+
+test('a signed push is disputed though the agent did not find the task at first', async () => {
+  const agent = await startScripted()
+  agents.push(agent)
+  const { origin, jwksUrl } = agent
+  const id = `odd-${++made}`
+  const verification = { jwt: { jwksUrl, issuer: origin, algorithms: ['EdDSA'] } }
+  const hand = { url: `${origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true, verification }
+  await trip.call('PUT', `/v1/agents/${id}`, hand)
+  const taskId = `task-${made}`
+  agent.put(taskId, status('working'))
+  const { hook, client } = await trip.subscribe(id, { taskId })
+  await trip.pass(3000, 3)
+  agent.instead(gone)
+  const body = JSON.stringify(statusPush(taskId, 'completed'))
+  await push(hook, body, agent.sign({ body, audience: hook.url, now: trip.local.now() }))
+  await trip.pass(3 * minute, 20)
+  agent.instead(undefined)
+  await trip.pass(hour, 20)
+  expect(types(client)).toEqual(['task.disputed'])
 })
