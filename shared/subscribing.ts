@@ -75,7 +75,7 @@ export async function register(relay: Relay, sub: Subscription, agent: Agent): P
   if (sub.registration.status === 'registered') return sub.registration
   const registration = await registrationFor(relay, sub, agent)
   if (registration.status !== sub.registration.status || registration.detail !== sub.registration.detail)
-    await recordRegistration(relay.table, sub.ref, registration, sub.taskId !== undefined)
+    await recordRegistration(relay.table, sub, registration, relay.now())
   relay.log({
     step: 'subscription.registered',
     tenant: sub.tenant,
@@ -103,14 +103,21 @@ async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): P
   return called.ok ? called.registration : { status: 'failed', detail: called.detail }
 }
 
-/** Finishes what a request left that died once its subscription was bound to a task. A repeat changes nothing. */
+/** For how long an agent that refused the push config is asked again: without it news come by looks alone. */
+const registerMs = 24 * 60 * 60_000
+
+/**
+ * Finishes what a request left that died once its subscription was bound to a task, or that the agent refused. A repeat
+ * changes nothing. While the agent goes on refusing, the timer stays: tick holds it longer each time.
+ */
 export async function makeWhole(world: Relay, sub: Subscription, taskId: string): Promise<void> {
   const relay = within(world, { trace: sub.traceparent, parent: parentOf(sub) })
   // One that finds its task full stays off it: who asked for it was told nothing, and is told so when he asks again.
   if (await watchTask(relay, sub, taskId)) {
     const agent = await getAgent(relay.table, sub.tenant, sub.agent)
-    if (agent !== undefined) await register(relay, sub, agent)
+    const registration = agent && (await register(relay, sub, agent))
     await lookSoon(relay, sub)
+    if (registration?.status === 'failed' && relay.now() < sub.createdAt + registerMs) return
     relay.log({ step: 'subscription.finished', tenant: sub.tenant, subscription: sub.id, ...namesOf(sub) })
   }
   await untimeSubscription(relay.table, sub.ref, taskId)

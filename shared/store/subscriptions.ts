@@ -85,17 +85,33 @@ export async function bindSubscription(
 }
 
 /**
- * Records what came of the push config at the agent.
- * @param whole whether the subscription is on the watch of its task: then there is nothing left that a timer must finish
+ * Records what came of the push config at the agent. Of a subscription that is bound to its task a timer has nothing left
+ * to finish then, unless the agent refused: it may take the config later.
  */
-export const recordRegistration = (table: Table, ref: string, registration: Registration, whole: boolean) =>
-  update<Subscription>(
+export function recordRegistration(
+  table: Table,
+  { ref, tenant, agent, taskId }: Subscription,
+  registration: Registration,
+  now: number,
+) {
+  const key = subscriptionKey(ref)
+  const failed = registration.status === 'failed'
+  const timer = {
+    slot: slotOf(key.pk, table.shards),
+    due: now + wholeMs,
+    holds: 0,
+    group: agentGroup(tenant, agent),
+  }
+  const set = Object.keys(timer).map(name => `, #${name} = if_not_exists(#${name}, :${name})`)
+  const timed = failed ? set.join('') : ' REMOVE #slot, #due, #holds, #group'
+  return update<Subscription>(
     table,
-    subscriptionKey(ref),
-    `SET #registration = :registration${whole ? ' REMOVE #slot, #due, #holds, #group' : ''}`,
-    { registration },
+    key,
+    `SET #registration = :registration${taskId === undefined ? '' : timed}`,
+    { registration, ...(taskId !== undefined && failed && timer) },
     'attribute_exists(#pk)',
   )
+}
 
 /** Takes off the timer of one that is bound to a task. */
 export const untimeSubscription = (table: Table, ref: string, taskId: string) =>

@@ -331,3 +331,35 @@ test('a signed push is disputed though the agent did not find the task at first'
   await trip.pass(hour, 20)
   expect(types(client)).toEqual(['task.disputed'])
 })
+
+test('an agent that refuses the push config once is asked again, and one that always does not for ever', async () => {
+  for (const [most, status] of [
+    [1, 'registered'],
+    [1000, 'failed'],
+  ] as const) {
+    const { agent, id } = await agentOf()
+    const taskId = `refused-${made}`
+    agent.put(taskId, { status: { state: 'TASK_STATE_WORKING' } })
+    let refused = 0
+    const kept: unknown[] = []
+    agent.instead(({ id: call, method, params }) => {
+      if (method === 'CreateTaskPushNotificationConfig') {
+        refused += 1
+        if (refused <= most) return { status: 503 }
+        kept.push(params)
+        return undefined
+      }
+      if (method !== 'ListTaskPushNotificationConfigs') return undefined
+      return { body: JSON.stringify({ jsonrpc: '2.0', id: call, result: { configs: kept } }) }
+    })
+    const { made: sub } = await trip.subscribe(id, { taskId })
+    expect(sub.registration.status).toBe('failed')
+    await trip.pass(2 * day, 100)
+    const seen = await trip.call<{ registration: { status: string } }>('GET', `/v1/subscriptions/${sub.id}`)
+    expect(seen.registration.status).toBe(status)
+    const asked = refused
+    expect(asked).toBeLessThan(20)
+    await trip.pass(2 * day, 20)
+    expect(refused).toBe(asked)
+  }
+})
