@@ -221,6 +221,8 @@ export type Watch = {
   stamp?: string
   /** Another time that the agent gave since to the same question; one that it gives twice makes it a new one. */
   restamp?: string
+  /** Somebody who subscribed, and may have left since, wants the content of unfinished work withheld. */
+  withheld?: boolean
   /** The task that this one was delegated from, as `agent/task`: of several that subscriptions name, the first. */
   parent?: string
   /** Transitions since the last snapshot, packed (see timeline). */
@@ -295,6 +297,4 @@ export type Snapshot = {
   state: TaskState
   works: Works
   story: Story
-  /** Whether a subscriber of then wants the content of unfinished work withheld. */
-  withheld: boolean
 }

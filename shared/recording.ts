@@ -66,7 +66,6 @@ export async function record(
     state: task.state,
     works,
     story: merge(before?.story ?? { steps: [] }, waiting, step),
-    withheld: audience.live.some(sub => sub.partialWork === 'withhold'),
   })
   relay.log({ step: 'snapshot.saved', ...idsOf(watch), rev, bytes })
   return { works: digest, snap: rev, trail: { gone: waiting.length } }

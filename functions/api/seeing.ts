@@ -6,7 +6,6 @@ import { invalidField } from '../../shared/errors.ts'
 import type { Snapshot, Transition, Watch } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getSnapshot } from '../../shared/store/snapshots.ts'
-import { getSubscription } from '../../shared/store/subscriptions.ts'
 import { readParent } from '../../shared/store/trees.ts'
 import { merge } from '../../shared/timeline.ts'
 import { endsUnfinished } from '../../shared/works.ts'
@@ -35,7 +34,7 @@ export async function shownTask(relay: Relay, watch: Watch, exposed: boolean) {
   const incomplete =
     (snapshot?.tooLarge === true || (snapshot?.works.count ?? 0) > 0) &&
     (endsUnfinished(watch.state) || endsUnfinished(snapshot?.state))
-  const withheld = incomplete && !exposed && (await isWithheld(relay, watch, snapshot))
+  const withheld = incomplete && !exposed && watch.withheld === true
   const { agent, taskId, principal, contextId, state, rev } = watch
   const body = bodyOf(snapshot, withheld)
   return {
@@ -59,13 +58,6 @@ export async function shownTask(relay: Relay, watch: Watch, exposed: boolean) {
     artifacts: snapshot?.tooLarge === true ? null : (snapshot?.works ?? null),
     timeline: timelineOf(watch, snapshot),
   }
-}
-
-/** True when whoever subscribed, then or now, wants unfinished work not to be read; one that ended is heeded too. */
-async function isWithheld(relay: Relay, watch: Watch, snapshot: Snapshot | undefined): Promise<boolean> {
-  if (snapshot?.withheld === true) return true
-  const subs = await Promise.all(watch.subs.map(ref => getSubscription(relay.table, ref)))
-  return subs.some(sub => sub?.partialWork === 'withhold')
 }
 
 /** The agent's task. Withheld, it lacks its artifacts and its history, which may repeat them. */

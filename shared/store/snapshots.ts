@@ -32,9 +32,9 @@ export async function putSnapshot(table: Table, watch: string, snapshot: Snapsho
 export async function getSnapshot(table: Table, watch: string): Promise<Snapshot | undefined> {
   const stored = await get<Stored>(table, snapshotKey(watch))
   if (stored === undefined) return undefined
-  const { packed, tooLarge, bytes, start, rev, state, withheld = false } = stored
+  const { packed, tooLarge, bytes, start, rev, state } = stored
   return {
-    ...{ bytes, start, rev, state, withheld },
+    ...{ bytes, start, rev, state },
     ...unpack(packed),
     ...(tooLarge === true && { tooLarge }),
   }

@@ -42,14 +42,17 @@ export type Watched = {
   taskId: string
   /** The task that it was delegated from, as `agent/task`. */
   parent?: string
+  /** Whoever joins wants the content of unfinished work withheld. */
+  withheld?: true
 }
 
 /** A task as a subscription sees it. */
 export const watchedBy = (
-  { tenant, agent, principal, parentTask }: Subscription,
+  { tenant, agent, principal, parentTask, partialWork }: Subscription,
   taskId: string,
 ): Watched => ({
   ...{ tenant, agent, principal, taskId },
+  ...(partialWork === 'withhold' && { withheld: true }),
   ...(parentTask !== undefined && { parent: writeParent(parentTask) }),
 })
 
@@ -60,7 +63,7 @@ export const watchedBy = (
  */
 export async function openWatch(
   table: Table,
-  { tenant, agent, principal, taskId, parent: named }: Watched,
+  { tenant, agent, principal, taskId, parent: named, withheld }: Watched,
   at: { now: number; due: number },
   ref?: string,
 ): Promise<Watch | undefined> {
@@ -68,6 +71,7 @@ export async function openWatch(
   const key = watchKey(watch)
   // Only a subscription that joins says where the task stands: one that was pushed to may not be bound to it.
   const parent = ref === undefined ? undefined : named
+  const withholds = ref !== undefined && withheld === true
   const once = ['tenant', 'agent', 'principal', 'taskId', 'group', 'created', 'changed', 'slot', 'due']
   const zeros = ['rev', 'woken', 'looked', 'lookAt', 'lease', 'again', 'holds']
   const set = [
@@ -75,6 +79,7 @@ export async function openWatch(
     ...zeros.map(name => `#${name} = if_not_exists(#${name}, :zero)`),
     '#ring = if_not_exists(#ring, :none)',
     ...(parent === undefined ? [] : ['#parent = if_not_exists(#parent, :parent)']),
+    ...(withholds ? ['#withheld = :withheld'] : []),
   ].join(', ')
   // The watch of the usual principal is found by its name; others are listed, so that a task's are known.
   if (ref !== undefined && principal !== usualPrincipal)
@@ -103,6 +108,7 @@ export async function openWatch(
       zero: 0,
       none: [],
       ...(parent !== undefined && { parent }),
+      ...(withholds && { withheld }),
       ...(ref !== undefined && { ref: new Set([ref]), refText: ref, limit: limits.subscriptionsOfTask }),
     },
     ref === undefined

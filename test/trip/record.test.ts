@@ -233,7 +233,9 @@ describe('work that was never finished', () => {
     const one = await begin({ ...status('input-required'), ...halfDone }, { partialWork: 'withhold' })
     expect((await seen(one)).task?.artifacts).toEqual(halfDone.artifacts)
     const other = await begin({ ...status('failed'), ...halfDone })
-    await trip.subscribe('scripted', { taskId: other.taskId, partialWork: 'withhold' })
+    const late = await trip.subscribe('scripted', { taskId: other.taskId, partialWork: 'withhold' })
+    expect(JSON.stringify(await seen(other))).not.toContain('secret draft')
+    await trip.call('DELETE', `/v1/subscriptions/${late.made.id}`)
     expect(JSON.stringify(await seen(other))).not.toContain('secret draft')
   })
 
