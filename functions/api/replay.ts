@@ -23,7 +23,7 @@ import { tryAgain } from './redrive.ts'
 /** Entries that are read in one call. */
 const entriesMost = 100
 
-const ReplayRequest = z.strictObject({
+export const ReplayRequest = z.strictObject({
   client: Id,
   target: Id,
   /** The inbox's cursor after which to begin; from the oldest entry unless given. */
@@ -55,7 +55,7 @@ export function replay(relay: Relay): Hono<Env> {
     return c.json({
       ...{ client, target, dryRun, queued },
       skipped: meant.length - queued,
-      next: feed.next > ask.after ? String(feed.next) : undefined,
+      next: feed.more ? String(feed.next) : undefined,
     })
   })
 }

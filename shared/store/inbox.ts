@@ -67,7 +67,12 @@ export async function appendEntry(
 /** What an entry was told by: a watch at a revision or a step, for a subscription (its ref). Wakes of it have ids made of these. */
 export type Origin = { watch: string; name: number | string; sub: string }
 
-export type Feed = { entries: (InboxEntry & { from?: Origin })[]; next: number }
+export type Feed = {
+  entries: (InboxEntry & { from?: Origin })[]
+  next: number
+  /** Whether anything stands behind `next`, if only behind a gap. */
+  more: boolean
+}
 
 /**
  * Reads on from a number. Stops before a gap that a slow writer may still fill, closes an older one, and steps
@@ -82,9 +87,11 @@ export async function readInbox(
   ask: { after: number; limit: number; now: number },
 ): Promise<Feed> {
   const pk = partition(tenant, client)
-  const { items } = await entries(table, pk, inboxEntryKey(tenant, client, ask.after).sk, ask.limit)
-  const feed: Feed = { entries: [], next: ask.after }
-  for (const item of items) {
+  const begin = inboxEntryKey(tenant, client, ask.after).sk
+  // One more than is meant, to know whether any follows.
+  const { items, next } = await entries(table, pk, begin, ask.limit + 1)
+  const feed: Feed = { entries: [], next: ask.after, more: items.length > 0 }
+  for (const [index, item] of items.slice(0, ask.limit).entries()) {
     const seq = readEntrySeq(item.sk)
     const age = ask.now - item.before
     const closed =
@@ -96,6 +103,7 @@ export async function readInbox(
     if (!isVoid)
       feed.entries.push({ ...entryOf(rest), seq, ...(rest.from !== undefined && { from: rest.from }) })
     feed.next = seq
+    feed.more = index < items.length - 1 || next !== undefined
   }
   return feed
 }

@@ -118,6 +118,27 @@ test('case 150: a message that no version can read, and one of a version to come
   expect((await trip.local.messages('look')).map(({ body }) => body).sort()).toEqual(bodies.sort())
 })
 
+test('messages that were given up come page by page too, and a page says whether more follow', async () => {
+  await giveUp('look', async () => {
+    for (const n of [1, 2, 3]) await sendAgain(inside.queues, 'look', 'some', `not json ${n}`)
+  })
+  const operator = routesOf(trip.local.apiOrigin, trip.local.operatorKey)
+  for (const dryRun of [true, false]) {
+    const seen: string[][] = []
+    for (let next: string | undefined = ''; next !== undefined; ) {
+      const path = `/v1/redrive?limit=1${next && `&after=${next}`}`
+      const page: Redriven = await operator.call('POST', path, { dryRun })
+      seen.push(page.messages.shown.map(({ id }) => id))
+      next = page.next
+    }
+    expect(Math.max(...seen.map(({ length }) => length))).toBe(1)
+    // Those of the test before are given up again.
+    expect(seen.flat().length).toBeGreaterThanOrEqual(3)
+    expect(new Set(seen.flat()).size).toBe(seen.flat().length)
+  }
+  expect((await operator.call<Redriven>('POST', '/v1/redrive', {})).messages.count).toBe(0)
+})
+
 test('a failed wake is counted by a dry run, tried again from the start by a redrive, and comes under its id', async () => {
   const { client, id, target, enable } = await failedWake()
   await enable()
@@ -125,7 +146,10 @@ test('a failed wake is counted by a dry run, tried again from the start by a red
   expect(wakes).toMatchObject({ count: 1, shown: [{ id, target }] })
   expect(client.told()).toHaveLength(1)
   expect((await redrive({ target, until: 1 })).wakes.count).toBe(0)
-  expect((await redrive({ target })).wakes.count).toBe(1)
+  expect((await redrive({ target })).wakes).toMatchObject({
+    count: 1,
+    shown: [{ id, status: 'pending', tries: 0, next: expect.any(Number) }],
+  })
   await trip.settle()
   expect(client.told().map(told => told.id)).toEqual([id, id])
   expect(await trip.wake(id)).toMatchObject({
@@ -193,7 +217,9 @@ test('a client’s past goes to a target again: under the ids it had, and to a n
   const [first] = client.told()
   const asked = { client: client.name, target: first?.data.target }
   expect(await replay({ ...asked, dryRun: true })).toMatchObject({ queued: 1, skipped: 0 })
-  expect(await replay(asked)).toMatchObject({ queued: 1, next: '1' })
+  const whole = await replay(asked)
+  expect(whole).toMatchObject({ queued: 1 })
+  expect(whole).not.toHaveProperty('next')
   await trip.settle()
   expect(client.told().map(({ id }) => id)).toEqual([first?.id, first?.id])
   expect(await replay({ ...asked, after: '1' })).toMatchObject({ queued: 0 })
@@ -229,6 +255,7 @@ test('a replay leaves out what newer news tells, and what a subscription that is
 test.each([
   ['/redrive', { targets: 'x' }, '/targets'],
   ['/redrive', { since: -1 }, '/since'],
+  ['/redrive', { since: 10, until: 5 }, '/until'],
   ['/inbox/replay', { target: 'x' }, '/client'],
   ['/inbox/replay', { client: 'c', target: 'nobody-s' }, '/target'],
   ['/inbox/replay', { client: 'c', target: 'x', after: 'one' }, '/after'],
