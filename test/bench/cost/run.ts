@@ -1,4 +1,4 @@
-// `npm run cost`: plays three kinds of traffic on the local ground, counts what AWS would bill, prints USD per million notices by part, and says by its exit status whether the budgets are kept.
+// `npm run cost`: plays three kinds of traffic and tasks that say nothing on the local ground, counts what AWS would bill, prints USD per million notices by part, and says by its exit status whether the budgets are kept.
 import { parseArgs } from 'node:util'
 import { settings } from '../../../shared/config.ts'
 import { billOf, billOfSilence, standing } from './bill.ts'
@@ -15,6 +15,8 @@ const plays: Record<string, (ground: Ground) => Promise<Load[]>> = {
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, calls: { type: 'boolean' } } })
 const chosen = values.only?.split(',') ?? Object.keys(plays)
+const strange = chosen.find(name => plays[name] === undefined)
+if (strange !== undefined) throw new Error(`There is no load ${strange}; there are ${Object.keys(plays)}`)
 const ground = await open()
 const loads: Record<string, Load[]> = {}
 try {
