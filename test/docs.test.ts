@@ -1,9 +1,15 @@
 // Keeps the documents true where they repeat what the code states: settings, limits, files and tests that they name.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { CancelRequest } from '../functions/api/cancel.ts'
+import { RotateRequest as TargetRotateRequest } from '../functions/api/mending.ts'
+import { RedriveRequest } from '../functions/api/redrive.ts'
 import { AgentRequest, JwtRequest } from '../functions/api/registering.ts'
+import { ReplayRequest } from '../functions/api/replay.ts'
+import { RotateRequest } from '../functions/api/rotating.ts'
 import { SubscriptionRequest } from '../functions/api/subscribing.ts'
 import { TargetRequest } from '../functions/api/targets.ts'
+import { KeyRequest } from '../functions/api/tenants.ts'
 import { settings } from '../shared/config.ts'
 import { limits, rates, tenantLimits } from '../shared/limits.ts'
 import { routes } from './support/api.ts'
@@ -120,6 +126,38 @@ describe('the API’s page', () => {
       expect(rows.some(isStated), name).toBe(true)
     }
   })
+
+  test.each([
+    ['POST /v1/keys', KeyRequest],
+    ['POST …/cancel', CancelRequest],
+    ['POST /v1/redrive', RedriveRequest],
+    ['POST /v1/inbox/replay', ReplayRequest],
+    ['POST /v1/subscriptions/:id/rotate', RotateRequest],
+    ['POST /v1/targets/:target/rotate', TargetRotateRequest],
+  ] as const)('states the fields of %s, and what they are unless given', (request, { shape }) => {
+    const row = rowsOf(text).find(([first, , more]) => first === `\`${request}\`` && more === undefined)
+    const fields = row?.[1] ?? ''
+    expect(
+      [...fields.replaceAll(/\([^()]*\)/g, '').matchAll(/`(\w+)`/g)].map(([, name]) => name).sort(),
+    ).toEqual(Object.keys(shape).sort())
+    for (const [name, field] of Object.entries(shape)) {
+      const { success, data } = field.safeParse(undefined)
+      if (success && data !== undefined) expect(fields).toContain(`\`${name}\` (${written(data)}`)
+    }
+  })
+})
+
+test('the README tells of every type that anybody is told, and of no other', () => {
+  const told = readdirSync(new URL('../shared', import.meta.url))
+    .filter(name => name.endsWith('.ts') && name !== 'log.ts')
+    .map(name => read(`shared/${name}`).replaceAll(/step: '[\w.]+'/g, ''))
+    .join('\n')
+  const types = [...told.matchAll(/'((?:task|subscription|target|agent)\.[a-z_]+)'/g)].map(([, type]) => type)
+  const rows = rowsOf(read('README.md')).map(
+    ([first = '']) => /^`((?:task|subscription|target|agent|rouse)\.\w+)`$/.exec(first)?.[1],
+  )
+  const listed = new Set(rows.filter(type => type !== undefined))
+  expect([...listed].sort()).toEqual([...new Set([...types, 'rouse.test'])].sort())
 })
 
 describe('the invariants of the architecture', () => {

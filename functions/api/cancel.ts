@@ -12,7 +12,7 @@ import { type Env, tenantOf } from './auth.ts'
 import { Id, pathId, readBody, TaskId, Text } from './input.ts'
 import { onlyOne } from './tasks.ts'
 
-const CancelRequest = z.strictObject({
+export const CancelRequest = z.strictObject({
   principal: Id.optional(),
   /** Stands in the task's history; the agent is not told. */
   reason: Text.max(200).default('asked by a client'),

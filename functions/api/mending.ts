@@ -17,7 +17,7 @@ import { Nothing, Overlap, pathId, readBody } from './input.ts'
 import { Secret, seenTarget, targetFor } from './targets.ts'
 
 /** The secret to be replaced is named, so that a request that is sent twice does not replace its own. */
-const RotateRequest = z.strictObject({
+export const RotateRequest = z.strictObject({
   secretGeneration: z.number().int().min(1),
   secret: Secret.optional(),
   overlapSeconds: Overlap,

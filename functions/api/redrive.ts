@@ -9,7 +9,7 @@ import type { Relay } from '../../shared/relay.ts'
 import { targetGroup } from '../../shared/store/keys.ts'
 import { type Letter, type Letters, listLetters } from '../../shared/store/letters.ts'
 import { getTarget } from '../../shared/store/targets.ts'
-import { always, getWake, listFailed, reviveWake, type Wakes } from '../../shared/store/wakes.ts'
+import { always, getWake, listFailed, type Period, reviveWake, type Wakes } from '../../shared/store/wakes.ts'
 import type { Target, Wake } from '../../shared/telling.ts'
 import { type Caller, type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
@@ -26,9 +26,9 @@ export const RedriveRequest = z
     target: Id.optional(),
     /** When what wakes tell became so, and when messages were given up (ms since 1970); both ends count. */
     since: Time.default(always.since),
-    until: Time.default(always.until),
+    until: Time.optional(),
   })
-  .refine(({ since, until }) => since <= until, {
+  .refine(({ since, until = since }) => since <= until, {
     path: ['until'],
     error: 'Expected a time that is not before `since`',
   })
@@ -104,6 +104,8 @@ const whose = (caller: Caller): string | undefined =>
 const fits = ({ agent, target }: RedriveRequest, one: { agent?: string; target?: string }): boolean =>
   (agent === undefined || one.agent === agent) && (target === undefined || one.target === target)
 
+const periodOf = ({ since, until = always.until }: RedriveRequest): Period => ({ since, until })
+
 /** A page of the messages that were given up. The filters come after: it may be empty, and not the last. */
 async function lettersFor(
   relay: Relay,
@@ -114,7 +116,8 @@ async function lettersFor(
 ): Promise<Letters> {
   if (after === null) return { letters: [], next: undefined }
   const { letters, next } = await listLetters(relay.table, tenant, limit, after)
-  const meant = letters.filter(one => fits(asked, one) && one.at >= asked.since && one.at <= asked.until)
+  const { since, until } = periodOf(asked)
+  const meant = letters.filter(one => fits(asked, one) && one.at >= since && one.at <= until)
   return { letters: meant, next }
 }
 
@@ -127,7 +130,7 @@ async function failedFor(
   after: string | null | undefined,
 ): Promise<Wakes> {
   if (tenant === undefined || after === null) return { wakes: [], next: undefined }
-  const { wakes, next } = await listFailed(relay.table, tenant, asked, limit, after)
+  const { wakes, next } = await listFailed(relay.table, tenant, periodOf(asked), limit, after)
   return { wakes: wakes.filter(wake => fits(asked, wake)), next }
 }
 

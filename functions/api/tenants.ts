@@ -23,7 +23,7 @@ import { Id, idPattern, newPathId, onlyQuery, pathId, readBody, Text } from './i
 
 const TenantRequest = z.strictObject({ label: Text.max(200).optional() })
 
-const KeyRequest = z.strictObject({
+export const KeyRequest = z.strictObject({
   /** The operator says for whom; a tenant's admin makes keys for its own tenant. */
   tenant: Id.optional(),
   scopes: z
