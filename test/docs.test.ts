@@ -153,11 +153,27 @@ test('the README tells of every type that anybody is told, and of no other', () 
     .map(name => read(`shared/${name}`).replaceAll(/step: '[\w.]+'/g, ''))
     .join('\n')
   const types = [...told.matchAll(/'((?:task|subscription|target|agent)\.[a-z_]+)'/g)].map(([, type]) => type)
-  const rows = rowsOf(read('README.md')).map(
+  const [, section = ''] = read('README.md').split('## What you are told')
+  const rows = rowsOf(section.split('\n## ')[0] ?? '').map(
     ([first = '']) => /^`((?:task|subscription|target|agent|rouse)\.\w+)`$/.exec(first)?.[1],
   )
   const listed = new Set(rows.filter(type => type !== undefined))
   expect([...listed].sort()).toEqual([...new Set([...types, 'rouse.test'])].sort())
+})
+
+test('the README tells what to do about everything that operations are told, and names only steps that there are', () => {
+  const [, section = ''] = read('README.md').split('## Operating it')
+  const rows = rowsOf(section.split('\n## ')[0] ?? '').map(([first = '']) => first)
+  const union = /type OperationalType =([^/]*)/.exec(read('shared/operations.ts'))?.[1] ?? ''
+  for (const [, type] of union.matchAll(/'([\w.]+)'/g))
+    if (type !== 'agent.recovered' && type !== 'target.recovered') expect(rows).toContain(`\`${type}\``)
+  const files = ['functions', 'functions/api', 'shared'].flatMap(room =>
+    readdirSync(new URL(`../${room}`, import.meta.url))
+      .filter(name => name.endsWith('.ts'))
+      .map(name => read(`${room}/${name}`)),
+  )
+  const named = rows.flatMap(row => [...row.matchAll(/`([a-z]+\.[a-z_]+)`/g)].map(([, name = '']) => name))
+  expect(named.filter(name => !files.some(file => file.includes(`'${name}'`)))).toEqual([])
 })
 
 describe('the invariants of the architecture', () => {

@@ -5,6 +5,7 @@ import { type DemoAgent, startAgent } from './agent.ts'
 import { clearFolder } from './folder.ts'
 import { ofLastRun, recallPorts, rememberPorts } from './ports.ts'
 import { type Local, startLocal } from './run.ts'
+import { loopback } from './settings.ts'
 import { collectSteps, tellStory } from './story.ts'
 
 const { values: flags } = readFlags()
@@ -18,6 +19,7 @@ function readFlags() {
         dir: { type: 'string', default: '.rouse' },
         'hook-port': { type: 'string' },
         'api-port': { type: 'string' },
+        allow: { type: 'string', default: '' },
         tick: { type: 'string', default: 'second' },
         verbose: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
@@ -40,6 +42,7 @@ const help = `npm start -- [flags]
   --dir FOLDER       keeps the data there; .rouse unless given
   --hook-port N      where agents push to; the port of the last run, else any
   --api-port N       where the API listens; the port of the last run, else any
+  --allow CIDRS      private addresses that may be called beside the loopback's, commas between
   --tick PACE        second (unless given), or minute as on AWS
   --verbose          shows each step's log line
   -h, --help         shows this`
@@ -65,6 +68,10 @@ async function main(): Promise<void> {
   const local = await startLocal({
     dir: flags.dir,
     tick: flags.tick,
+    net: {
+      ...loopback,
+      allowAddresses: [...loopback.allowAddresses, ...flags.allow.split(',').filter(Boolean)],
+    },
     ports: { ...(hook !== undefined && { hook }), ...(api !== undefined && { api }) },
     onStep: (_door, step) => steps.note(step),
     ...(flags.verbose && { write: (line: string) => console.log(line) }),
