@@ -5,16 +5,17 @@ import { type Outcome, retryAfterMs } from '../shared/channels/channel.ts'
 import { drawShare } from '../shared/clock.ts'
 import { enter, leave, leaveUnused } from '../shared/gate.ts'
 import { DeliverMessage, type TargetMessage, type WakeMessage } from '../shared/messages.ts'
-import type { Subscription, Watch } from '../shared/model.ts'
+import type { Watch } from '../shared/model.ts'
 import { writeWakeId } from '../shared/names.ts'
-import { isSuperseded, leaseMs, waitersOf } from '../shared/policy.ts'
+import { leaseMs, waitersOf } from '../shared/policy.ts'
 import { longestDelayMs, sendDeliver } from '../shared/queue.ts'
 import { type Relay, within } from '../shared/relay.ts'
 import { resumeTarget } from '../shared/resuming.ts'
 import { sendWake } from '../shared/sending.ts'
+import { handOn, needlessness } from '../shared/speaking.ts'
 import { targetGroup } from '../shared/store/keys.ts'
 import { noteRetry } from '../shared/store/retries.ts'
-import { getSubscription, isHeard } from '../shared/store/subscriptions.ts'
+import { getSubscription } from '../shared/store/subscriptions.ts'
 import { getTarget } from '../shared/store/targets.ts'
 import { leaseWake, recordWake, type Standing } from '../shared/store/wakes.ts'
 import { getWatch } from '../shared/store/watches.ts'
@@ -100,12 +101,14 @@ async function attempt(
   const relay = within(world, { trace: sub?.traceparent })
   const end = (standing: Standing): Promise<Handled> => record(relay, message, wake, standing)
   if (target === undefined || entered === undefined) return end({ status: 'dropped' })
+  const waiters = waitersOf(sub, message.subject, wake)
   const needless = needlessness(watch, sub, wake, relay.now())
   if (needless !== undefined) {
+    if (wake.speaks) await handOn(relay, target, { waiters, at: wake.at })
     if (entered.kind === 'inside') await leaveUnused(relay, target, entered)
     return end({ status: needless })
   }
-  const waits = { status: 'pending', waiters: waitersOf(sub, message.subject, wake) } as const
+  const waits = { status: 'pending', waiters } as const
   if (entered.kind === 'paused') return end(waits)
   if (entered.kind === 'full') return end({ ...later(relay, entered.waitMs), turns: (wake.turns ?? 0) + 1 })
   const begun = relay.now()
@@ -121,20 +124,9 @@ async function attempt(
   // Noted first: a pointer to a wake that does not wait so is found stale, one that is missing would not be missed.
   if (next - relay.now() > notedMs)
     await noteRetry(relay.table, target, {
-      ...{ subject, id, at: wake.at, waiters: waits.waiters, next, noted: begun },
+      ...{ subject, id, at: wake.at, waiters, next, noted: begun },
     })
   return end(standing)
-}
-
-/** Why a wake need not be sent any more: nobody may be told, or a newer revision tells all that it would. */
-function needlessness(
-  watch: Watch | undefined,
-  sub: Subscription | undefined,
-  wake: Wake,
-  now: number,
-): 'dropped' | 'superseded' | undefined {
-  if (wake.sub !== undefined && !isHeard(sub, now)) return 'dropped'
-  return watch && sub && isSuperseded(watch, sub, wake) ? 'superseded' : undefined
 }
 
 const later = (relay: Relay, waitMs: number): Standing => ({

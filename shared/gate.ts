@@ -92,7 +92,11 @@ function slotOf(
 /** Leaves without having called. */
 export async function leaveUnused(relay: Relay, target: Target, { by, until }: Inside): Promise<void> {
   if ('slot' in by) await giveSlot(relay.table, target, by.slot, until)
-  else await giveProbe(relay.table, target, by.probe, relay.now())
+  else {
+    await giveProbe(relay.table, target, by.probe, relay.now())
+    // The next of those who wait probes instead.
+    await lookAfter(relay, target)
+  }
 }
 
 /** Leaves after an attempt; the target is paused, resumed or given up by what it came to. */

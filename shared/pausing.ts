@@ -106,17 +106,10 @@ export const isOutage = (gate: Gate): boolean => (gate.failures ?? 0) >= pausesA
 /** One wake on a target's waiting list. `waiters` names those that the newest among them speaks for. */
 export type Waiter = { waiters: string; at: number; id: string }
 
-/** Splits a waiting list: the newest of each group of waiters, and those which it speaks for. */
-export function newestOf<T extends Waiter>(waiting: T[]): { newest: T[]; older: T[] } {
-  const best = new Map<string, T>()
-  for (const one of waiting) {
-    const other = best.get(one.waiters)
-    if (other === undefined || isNewer(one, other)) best.set(one.waiters, one)
-  }
-  const newest = [...best.values()]
-  const chosen = new Set(newest)
-  return { newest, older: waiting.filter(one => !chosen.has(one)) }
+/** Splits a waiting list by those that the newest speaks for, the newest of each first. */
+export function groupsOf<T extends Waiter>(waiting: T[]): T[][] {
+  const groups = Map.groupBy(waiting, ({ waiters }) => waiters)
+  return [...groups.values()].map(group => group.toSorted(newestFirst))
 }
 
-const isNewer = (one: Waiter, other: Waiter): boolean =>
-  one.at > other.at || (one.at === other.at && one.id > other.id)
+const newestFirst = (one: Waiter, other: Waiter): number => other.at - one.at || (one.id > other.id ? -1 : 1)

@@ -1,14 +1,23 @@
 // Looks after the wakes that wait for a target: probes it by one of them, and when it is back tells each client once, not the whole backlog.
 import { allEnded } from './abreast.ts'
 import { backstopMs, lookAfter } from './gate.ts'
-import { newestOf, stragglersMs } from './pausing.ts'
+import { groupsOf, stragglersMs } from './pausing.ts'
 import { sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
+import { firstNeeded } from './speaking.ts'
 import { getGate, removeGate, renewGate, restGate, type TargetName, timeGate } from './store/gates.ts'
 import { targetGroup } from './store/keys.ts'
 import { callBack, type Retry, retriesOf } from './store/retries.ts'
 import { getTarget } from './store/targets.ts'
-import { endWaiting, releaseWaiting, type Waiting, waitingFor } from './store/waiting.ts'
+import {
+  asFailed,
+  asSpoken,
+  endWaiting,
+  markSpeaker,
+  releaseWaiting,
+  type Waiting,
+  waitingFor,
+} from './store/waiting.ts'
 import type { Gate, Target } from './telling.ts'
 
 /** Read and ended in one go; more wait for the next. */
@@ -33,15 +42,18 @@ export async function resumeTarget(relay: Relay, name: TargetName): Promise<void
   if (listed.waiting.length + failed.retries.length === 0) return rest(relay, name, target, gate)
   // Set before the work: whoever is released may pause the target again meanwhile.
   await timeGate(table, name, gate.due, now + backstopMs)
-  const waiting = [...listed.waiting, ...(await calledBack(relay, name, failed.retries))]
+  const until = now + longestMs
+  const waiting = [...listed.waiting, ...(await calledBack(relay, name, failed.retries, until))]
   const all = listed.all && failed.all
   if (target?.status !== 'active') {
-    const done = await endAll(relay, name, waiting, target === undefined ? 'dropped' : 'failed')
+    const done = await endAll(relay, waiting, until, one =>
+      target === undefined ? { status: 'dropped' } : asFailed(name.tenant, one),
+    )
     if (!(all && done)) await lookAfter(relay, name)
     return
   }
-  if (gate.pausedUntil !== undefined) return release(relay, name, waiting.slice(0, 1))
-  await drain(relay, name, waiting, all)
+  if (gate.pausedUntil !== undefined) return probe(relay, name, waiting, all, until)
+  await drain(relay, name, waiting, all, until)
 }
 
 const none: Awaited<ReturnType<typeof retriesOf>> = { retries: [], all: true }
@@ -51,9 +63,14 @@ const failedBefore = (relay: Relay, name: TargetName, { pausedUntil, resumedAt }
   retriesOf(relay.table, name, pausedUntil ?? resumedAt ?? 0, mostCalled)
 
 /** They wait for the target from now on like the others, so that each client hears once. */
-async function calledBack(relay: Relay, name: TargetName, retries: Retry[]): Promise<Waiting[]> {
+async function calledBack(
+  relay: Relay,
+  name: TargetName,
+  retries: Retry[],
+  until: number,
+): Promise<Waiting[]> {
   const called: Waiting[] = []
-  await eachOf(relay, retries, async retry => {
+  await eachOf(relay, retries, until, async retry => {
     const waits = await callBack(relay.table, name, retry, relay.now())
     if (waits !== undefined) called.push(waits)
   })
@@ -80,41 +97,73 @@ async function rest(relay: Relay, name: TargetName, target: Target | undefined, 
   }
 }
 
-/** The newest of each client's wakes goes out, the older ones end: every wake is a hint to read the same inbox. */
-async function drain(relay: Relay, name: TargetName, waiting: Waiting[], all: boolean): Promise<void> {
-  const { newest, older } = newestOf(waiting)
-  const done = await endAll(relay, name, older, 'superseded')
+/** The newest of each client's wakes that is needed goes out, the older ones end: every wake is a hint to read the same inbox. */
+async function drain(
+  relay: Relay,
+  name: TargetName,
+  waiting: Waiting[],
+  all: boolean,
+  until: number,
+): Promise<void> {
+  const groups = groupsOf(waiting)
   // With more to come a newer one may be among them, unless there is nothing left to end.
-  const told = all || older.length === 0
-  if (told && done) await release(relay, name, newest)
-  relay.log({ step: 'target.drained', ...name, superseded: older.length, released: told ? newest.length : 0 })
-  if (!(all && done)) await lookAfter(relay, name)
+  const told = all || groups.length === waiting.length
+  let [superseded, released, whole] = [0, 0, true]
+  const done = await eachOf(relay, groups, until, async group => {
+    const { first, rest, done: found } = await firstNeeded(relay, name, group, until)
+    // Marked before the others end: whoever ends it unsent hands on to them.
+    const speaks = first && (rest.length === 0 || (await markSpeaker(relay.table, first)))
+    const ended = speaks && (await endAll(relay, rest, until, one => asSpoken(name, one)))
+    if (!(first === undefined ? found : ended)) whole = false
+    if (first === undefined || !ended) return
+    superseded += rest.length
+    if (!told) return
+    released += 1
+    await release(relay, name, first)
+  })
+  relay.log({ step: 'target.drained', ...name, superseded, released })
+  if (!(all && done && whole)) await lookAfter(relay, name)
 }
 
-async function release(relay: Relay, name: TargetName, waiting: Waiting[]): Promise<void> {
+/** One that is needed goes out; those that are not use up no probe. */
+async function probe(
+  relay: Relay,
+  name: TargetName,
+  waiting: Waiting[],
+  all: boolean,
+  until: number,
+): Promise<void> {
+  const { first, done } = await firstNeeded(relay, name, waiting, until)
+  if (first !== undefined) await release(relay, name, first)
+  else if (!(all && done)) await lookAfter(relay, name)
+}
+
+async function release(relay: Relay, name: TargetName, one: Waiting): Promise<void> {
+  // Taken off first, queued second: a crash between leaves its timer.
+  if (!(await releaseWaiting(relay.table, name, one, relay.now() + 5 * backstopMs))) return
   const group = targetGroup(name.tenant, name.target)
-  await eachOf(relay, waiting, async one => {
-    // Taken off first, queued second: a crash between leaves its timer.
-    if (!(await releaseWaiting(relay.table, name, one, relay.now() + 5 * backstopMs))) return
-    await sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject: one.subject, id: one.id })
-  })
+  await sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject: one.subject, id: one.id })
 }
 
 const endAll = (
   relay: Relay,
-  { tenant }: TargetName,
   waiting: Waiting[],
-  status: 'superseded' | 'failed' | 'dropped',
+  until: number,
+  ending: (one: Waiting) => Parameters<typeof endWaiting>[2],
 ): Promise<boolean> =>
-  eachOf(relay, waiting, async one => {
-    await endWaiting(relay.table, tenant, one, status, relay.now())
+  eachOf(relay, waiting, until, async one => {
+    await endWaiting(relay.table, one, ending(one), relay.now())
   })
 
-/** Some at a time; false when time ran out. */
-async function eachOf<T>(relay: Relay, waiting: T[], act: (one: T) => Promise<void>): Promise<boolean> {
-  const until = relay.now() + longestMs
+/** Some at a time, the first of them in any case; false when time ran out. */
+async function eachOf<T>(
+  relay: Relay,
+  waiting: T[],
+  until: number,
+  act: (one: T) => Promise<void>,
+): Promise<boolean> {
   for (let first = 0; first < waiting.length; first += abreast) {
-    if (relay.now() > until) return false
+    if (first > 0 && relay.now() > until) return false
     await allEnded(waiting.slice(first, first + abreast).map(act))
   }
   return true

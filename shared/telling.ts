@@ -67,6 +67,8 @@ export type Wake = {
   next?: number
   /** How often in a row its target had no room for it. */
   turns?: number
+  /** Others of its client ended because it speaks for them, or it did itself since another spoke for it. */
+  speaks?: true
 }
 
 export type Target = {

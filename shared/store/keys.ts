@@ -117,6 +117,10 @@ export const failedSlot = (tenant: string, shard: number): string => `f#${tenant
 export const waitingSlot = (tenant: string, target: string, shard: number): string =>
   `w#${tenant}#${target}#${shard}`
 
+/** Slot that lists some of the wakes that ended since a newer one spoke for them. */
+export const spokenSlot = (tenant: string, target: string, waiters: string, shard: number): string =>
+  `s#${idOf('spoken', tenant, target, waiters)}#${shard}`
+
 /** Fair-queue group of looks: one dead agent is the noisy neighbour, not its tenant. */
 export const agentGroup = (tenant: string, agent: string): string => idOf('group', 'agent', tenant, agent)
 

@@ -1,4 +1,6 @@
 // Keeps the wakes that wait for a paused target: a list of their own in the index, so that waiting costs nothing.
+
+import type { Wake } from '../telling.ts'
 import type { TargetName } from './gates.ts'
 import {
   dueIndex,
@@ -7,11 +9,13 @@ import {
   readTimer,
   shardOf,
   slotOf,
+  spokenSlot,
   spread,
   targetGroup,
   waitingSlot,
 } from './keys.ts'
-import { query, type Table, update } from './table.ts'
+import { get, query, type Table, update } from './table.ts'
+import type { Period } from './wakes.ts'
 
 /** A wake that waits; `waiters` names those for which the newest speaks. */
 export type Waiting = { key: Key; subject: string; id: string; slot: string; at: number; waiters: string }
@@ -19,6 +23,8 @@ export type Waiting = { key: Key; subject: string; id: string; slot: string; at:
 type Entry = Key & { due: number; group?: string }
 
 const pageSize = 500
+/** Of a shard; the index lags, so that the newest may be over. */
+const spokenPage = 10
 
 /**
  * Those who wait for a target, the newest of each shard first. The index lags: one who just came may be missing.
@@ -73,23 +79,86 @@ export async function releaseWaiting(
   return ok
 }
 
-/** Ends a wake that waits: a newer one speaks for it, or its target is no more. One that is under way is left alone. */
+/** How a wake ends that waits, and the list that it stands in from then on. */
+type Ending = { status: 'superseded' | 'failed' | 'dropped'; list?: string; speaks?: true }
+
+/** Its target failed for good: it stands among its tenant's failures. */
+export const asFailed = (tenant: string, { id }: Waiting): Ending => ({
+  status: 'failed',
+  list: failedSlot(tenant, shardOf(id, spread)),
+})
+
+/** A newer one speaks for it: it can be found if that one ends unsent. */
+export const asSpoken = ({ tenant, target }: TargetName, { id, waiters }: Waiting): Ending => ({
+  status: 'superseded',
+  list: spokenSlot(tenant, target, waiters, shardOf(id, spread)),
+  speaks: true,
+})
+
+/** Ends a wake that waits. One that is under way is left alone. */
 export async function endWaiting(
   table: Table,
-  tenant: string,
-  { key, id, slot, at }: Waiting,
-  status: 'superseded' | 'failed' | 'dropped',
+  { key, slot, at }: Waiting,
+  { status, list, speaks }: Ending,
   now: number,
 ): Promise<boolean> {
-  const failed = status === 'failed' && failedSlot(tenant, shardOf(id, spread))
   const { ok } = await update(
     table,
     key,
-    failed
-      ? 'SET #status = :status, #slot = :failed, #due = :at REMOVE #holds'
-      : 'SET #status = :status REMOVE #slot, #due, #holds, #group',
-    { status, slot, now, pending: 'pending', ...(failed && { failed, at }) },
+    [
+      `SET #status = :status${list === undefined ? '' : ', #slot = :list, #due = :at'}${speaks ? ', #speaks = :speaks' : ''}`,
+      `REMOVE #holds, #group${list === undefined ? ', #slot, #due' : ''}`,
+    ].join(' '),
+    {
+      status,
+      slot,
+      now,
+      pending: 'pending',
+      ...(list !== undefined && { list, at }),
+      ...(speaks && { speaks }),
+    },
     '#slot = :slot AND #status = :pending AND #lease <= :now',
   )
   return ok
+}
+
+/** Marks a wake that waits as one that speaks for others; false when it waits no more. */
+export async function markSpeaker(table: Table, { key, slot }: Waiting): Promise<boolean> {
+  const { ok } = await update(
+    table,
+    key,
+    'SET #speaks = :speaks',
+    { slot, speaks: true, pending: 'pending' },
+    '#slot = :slot AND #status = :pending',
+  )
+  return ok
+}
+
+/** A wake that waits, as it stands now; undefined when it waits no more. */
+export async function waitingWake(table: Table, { key, slot }: Waiting): Promise<Wake | undefined> {
+  const wake = await get<Wake & { slot?: string }>(table, key)
+  return wake?.slot === slot && wake.status === 'pending' ? wake : undefined
+}
+
+/** Some of those that ended since another of the same waiters spoke for them, the newest first. */
+export async function spokenFor(
+  table: Table,
+  { tenant, target }: TargetName,
+  waiters: string,
+  { since, until }: Period,
+): Promise<Waiting[]> {
+  const slots = Array.from({ length: spread }, (_, shard) => spokenSlot(tenant, target, waiters, shard))
+  const pages = await Promise.all(
+    slots.map(async slot => {
+      const page = await query<Entry>(table, {
+        index: dueIndex,
+        condition: '#slot = :slot AND #due BETWEEN :since AND :until',
+        values: { slot, since, until },
+        limit: spokenPage,
+        backwards: true,
+      })
+      return page.items.flatMap(entry => waitingOf(entry, slot))
+    }),
+  )
+  return pages.flat().toSorted((one, other) => other.at - one.at)
 }

@@ -5,9 +5,9 @@ import {
   type Consequence,
   consequenceOf,
   givesUpMs,
+  groupsOf,
   isCrowded,
   isOutage,
-  newestOf,
   pauseMs,
   pausesAfter,
   turnMs,
@@ -145,5 +145,5 @@ test('of those who wait the newest of each client speaks for the others', () => 
     { waiters: 'a', at: 3, id: 'x' },
     { waiters: 'a', at: 3, id: 'y' },
   ]
-  expect(newestOf(waiting)).toEqual({ newest: [waiting[3], waiting[1]], older: [waiting[0], waiting[2]] })
+  expect(groupsOf(waiting)).toEqual([[waiting[3], waiting[2], waiting[0]], [waiting[1]]])
 })
