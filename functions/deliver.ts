@@ -100,14 +100,16 @@ async function attempt(
   const sub = wake.sub === undefined ? undefined : await getSubscription(world.table, wake.sub)
   const relay = within(world, { trace: sub?.traceparent })
   const end = (standing: Standing): Promise<Handled> => record(relay, message, wake, standing)
-  if (target === undefined || entered === undefined) return end({ status: 'dropped' })
+  if (target === undefined) return end({ status: 'dropped' })
   const waiters = waitersOf(sub, message.subject, wake)
   const needless = needlessness(watch, sub, wake, relay.now())
   if (needless !== undefined) {
     if (wake.speaks) await handOn(relay, target, { waiters, at: wake.at })
-    if (entered.kind === 'inside') await leaveUnused(relay, target, entered)
+    if (entered?.kind === 'inside') await leaveUnused(relay, target, entered)
     return end({ status: needless })
   }
+  // It may be enabled again: then what failed can be redriven.
+  if (entered === undefined) return end({ status: 'failed' })
   const waits = { status: 'pending', waiters } as const
   if (entered.kind === 'paused') return end(waits)
   if (entered.kind === 'full') return end({ ...later(relay, entered.waitMs), turns: (wake.turns ?? 0) + 1 })

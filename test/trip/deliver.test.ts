@@ -84,9 +84,41 @@ test('410 disables that generation of a target; a new address makes it work agai
   expect(there.states()).toEqual(['completed'])
   expect((await wakesOf(taskId)).map(({ status }) => status).toSorted()).toEqual([
     'delivered',
-    'dropped',
+    'failed',
     'failed',
   ])
+})
+
+test('what comes for a disabled target has failed, as what it refused has, and is sent once it is enabled', async () => {
+  const client = trip.clients.make()
+  const { secret } = await trip.call<{ secret: string }>('PUT', '/v1/targets/pager', { url: client.url })
+  client.secret = secret
+  client.answer({ status: 410 })
+  const tasks: string[] = []
+  for (let task = 0; task < 3; task++) {
+    const { taskId } = await trip.begin(scene, { targets: ['pager'] })
+    await scene.agent.setState(taskId, 'completed')
+    await trip.settle()
+    tasks.push(taskId)
+  }
+  const left = await trip.begin(scene, { targets: ['pager'] })
+  await scene.agent.setState(left.taskId, 'completed')
+  await trip.call('DELETE', `/v1/subscriptions/${left.made.id}`)
+  await trip.settle()
+  expect(client.told()).toHaveLength(1)
+  for (const taskId of tasks) expect(await wakesOf(taskId)).toMatchObject([{ status: 'failed' }])
+  for (const { status } of await wakesOf(left.taskId)) expect(status).toBe('dropped')
+  client.answer({})
+  await trip.call('POST', '/v1/targets/pager/enable')
+  expect(await trip.call('POST', '/v1/redrive', { target: 'pager' })).toMatchObject({ wakes: { count: 3 } })
+  await trip.pass(2000)
+  expect(
+    client
+      .told()
+      .slice(1)
+      .map(({ data }) => data.taskId)
+      .toSorted(),
+  ).toEqual(tasks.toSorted())
 })
 
 test('a 410 from an address that was replaced meanwhile leaves the new one in use', async () => {
