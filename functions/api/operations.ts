@@ -8,7 +8,7 @@ import { getOperations, putOperations, removeOperations } from '../../shared/sto
 import { getTarget } from '../../shared/store/targets.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { Id, onlyQuery, readBody } from './input.ts'
-import { isInline } from './targets.ts'
+import { isInline, seenTarget } from './targets.ts'
 
 const OperationsRequest = z.strictObject({ targets: z.array(Id).min(1).max(limits.targetsOfOperations) })
 
@@ -31,7 +31,8 @@ export function operations(relay: Relay): Hono<Env> {
       const tenant = tenantOf(c.get('caller'), 'admin')
       const kept = await getOperations(table, tenant)
       if (kept === undefined) throw new RouseError('not_found')
-      return c.json({ targets: kept.targets })
+      const standing = await Promise.all(kept.targets.map(target => standingOf(relay, tenant, target)))
+      return c.json({ targets: kept.targets, standing })
     })
     .delete('/operations', async c => {
       onlyQuery(c)
@@ -40,4 +41,12 @@ export function operations(relay: Relay): Hono<Env> {
       await removeOperations(table, tenant)
       return c.body(null, 204)
     })
+}
+
+/** How one of them fares: nobody else would tell of an alarm that fails itself. `since` is when it began to. */
+async function standingOf(relay: Relay, tenant: string, name: string) {
+  const target = await getTarget(relay.table, tenant, name)
+  if (target === undefined) return { target: name, status: 'gone' }
+  const { status, reason, failures, failingSince, nextProbeAt, disabledAt } = await seenTarget(relay, target)
+  return { target: name, status, reason, failures, since: disabledAt ?? failingSince, nextProbeAt }
 }

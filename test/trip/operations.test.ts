@@ -59,7 +59,8 @@ test('operational targets must be there, and are no inline ones', async () => {
     })
   const whom = { targets: ['alarm'] }
   expect(await trip.call('PUT', '/v1/operations', { targets: ['alarm', 'alarm'] })).toEqual(whom)
-  expect(await trip.call('GET', '/v1/operations')).toEqual(whom)
+  const standing = [{ target: 'alarm', status: 'active' }]
+  expect(await trip.call('GET', '/v1/operations')).toEqual({ ...whom, standing })
 })
 
 test('a target that is gone is told of once, even if its delivery has to be done again', async () => {
@@ -100,4 +101,40 @@ test('a subscription that nothing bound is told of when its time to bind is over
   expect(new Set(told.map(({ type }) => type))).toEqual(new Set(['subscription.expired']))
   await trip.call('DELETE', '/v1/operations')
   expect(await trip.refused('GET', '/v1/operations')).toMatchObject({ status: 404 })
+})
+
+test('what became of operational targets that would tell nobody is shown', async () => {
+  const whom = { targets: ['alarm', 'dead', 'busy', 'lost'] }
+  await breakTarget('dead')
+  for (const target of ['busy', 'lost']) {
+    const client = trip.clients.make()
+    await trip.call('PUT', `/v1/targets/${target}`, { url: client.url })
+    client.answer({ status: 503, headers: { 'retry-after': '600' } })
+  }
+  const { taskId } = await trip.begin(scene, { targets: ['busy'] })
+  await scene.agent.setState(taskId, 'completed')
+  await trip.settle()
+  // It was deleted as it was named.
+  const deleting = trip.hold(({ who, operation }) => who === 'api' && operation === 'DeleteItem')
+  const deleted = trip.call('DELETE', '/v1/targets/lost')
+  await deleting.held
+  await trip.call('PUT', '/v1/operations', whom)
+  deleting.release()
+  await deleted
+  const now = trip.local.now()
+  const seen = await trip.call<{ standing: { since?: number }[] }>('GET', '/v1/operations')
+  expect(seen).toMatchObject({
+    ...whom,
+    standing: [
+      { target: 'alarm', status: 'active' },
+      { target: 'dead', status: 'disabled', reason: 'The target answered 410 Gone.' },
+      { target: 'busy', status: 'paused', reason: 'The target answered 503.' },
+      { target: 'lost', status: 'gone' },
+    ],
+  })
+  for (const { since = 0 } of seen.standing.slice(1, 3)) {
+    expect(since).toBeGreaterThan(now - 60_000)
+    expect(since).toBeLessThanOrEqual(now)
+  }
+  await trip.call('PUT', '/v1/operations', { targets: ['alarm'] })
 })
