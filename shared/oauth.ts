@@ -1,6 +1,6 @@
 // Asks a token endpoint for an access token: client credentials and refresh tokens (RFC 6749 sections 4.4 and 6). Leaves by the `net` it is given and keeps nothing.
 import { isRecord, parseBody } from './a2a/read.ts'
-import { cleanWords, longestWaitMs } from './a2a/trouble.ts'
+import { cleanWords } from './a2a/trouble.ts'
 import type { OAuth } from './model.ts'
 import { type Net, NetError, type NetReply } from './net.ts'
 import { readRetryAfter } from './retryafter.ts'
@@ -16,6 +16,8 @@ const maxBytes = 64 * 1024
 /** Life of a token whose server states none (RFC 6749 section 5.1 leaves it to the documents). */
 const unstatedMs = 5 * 60 * 1000
 const longestMs = 24 * 60 * 60 * 1000
+/** The longest that a token endpoint's own `Retry-After` is heeded: no look passes it meanwhile. */
+const mostAskedMs = 15 * 60 * 1000
 
 /** Errors that asking again with the same credentials does not mend (RFC 6749 section 5.2). */
 const final = ['invalid_grant', 'invalid_client', 'unauthorized_client']
@@ -72,10 +74,11 @@ const encoded = (text: string): string => new URLSearchParams({ '': text }).toSt
 function readAnswer({ status, headers, body }: NetReply, now: number): Granted | Refused {
   const parsed = parseBody(body)
   const answer = parsed.ok && isRecord(parsed.value) ? parsed.value : {}
-  if (status === 200) return readToken(answer)
   const code = typeof answer.error === 'string' ? answer.error : ''
+  // Some servers send their errors, too, with 200.
+  if (status === 200 && (code === '' || answer.access_token !== undefined)) return readToken(answer)
   const words = typeof answer.error_description === 'string' ? answer.error_description : ''
-  const retryAfterMs = readRetryAfter(headers.get('retry-after'), now, longestWaitMs)
+  const retryAfterMs = readRetryAfter(headers.get('retry-after'), now, mostAskedMs)
   return {
     ok: false,
     spent: status < 500 && status !== 429 && final.includes(code),

@@ -81,6 +81,7 @@ describe('an answer', () => {
     ['invalid_grant', json({ error: 'invalid_grant' }, 400), true],
     ['invalid_client', json({ error: 'invalid_client' }, 401), true],
     ['unauthorized_client', json({ error: 'unauthorized_client' }, 400), true],
+    ['a 200 that says invalid_grant', json({ error: 'invalid_grant' }), true],
     ['temporarily_unavailable', json({ error: 'temporarily_unavailable' }, 400), false],
     ['a 500 that calls the grant invalid', json({ error: 'invalid_grant' }, 500), false],
     ['a redirect', { status: 307, headers: { location: `${host.origin}/else` } }, false],
@@ -102,5 +103,7 @@ describe('an answer', () => {
   test('says how long to wait', async () => {
     const refusal = await come({ status: 429, headers: { 'retry-after': '9' } })
     expect(refusal).toMatchObject({ spent: false, retryAfterMs: 9000 })
+    const day = await come({ status: 503, headers: { 'retry-after': '86400' } })
+    expect(day).toMatchObject({ spent: false, retryAfterMs: 15 * 60_000 })
   })
 })
