@@ -1,11 +1,13 @@
 // Opens what is needed to call an agent as one principal, and calls. Secrets are opened at run time only and never travel in messages.
 import type { Endpoint, Shown } from './a2a/endpoint.ts'
 import type { Failure } from './a2a/trouble.ts'
-import { type Granting, tokenFor } from './granting.ts'
-import { idOf } from './hash.ts'
-import type { Agent, Credentials, Subscription } from './model.ts'
+import { type Granting, type Held, tokenFor } from './granting.ts'
+import { canonical } from './hash.ts'
+import type { Agent, Credentials, OAuth, Subscription } from './model.ts'
 import type { Relay } from './relay.ts'
-import { seal, unseal } from './seal.ts'
+import { namesOf, seal, unseal } from './seal.ts'
+import { getAgent } from './store/agents.ts'
+import { getSubscription } from './store/subscriptions.ts'
 import { nextSpan } from './trace.ts'
 
 /** Whose credentials they are; sealed text opens for its owner only. */
@@ -29,19 +31,50 @@ const unsealCredentials = async (
   JSON.parse(await unseal(relay.config.rootKeys, 'credentials', ownerName(owner), sealed))
 
 type Answer = { ok: true } | Failure
+type World = Granting & Pick<Relay, 'random' | 'trace'>
 
 /**
- * Calls an agent for these subscriptions: with the credentials that were given last, else the agent's own. An access
- * token that the agent refuses is renewed once, and the call made once more.
+ * Calls an agent for these subscriptions: with the credentials that were given last, else the agent's own. Where those
+ * are refused, or no token is to be had for them, the others are tried in turn: nobody's bad credentials keep the news
+ * from those who see the same task.
  * @param call one operation at the endpoint that it is given
+ * @returns what the first that is not refused comes to, else the first's refusal
  */
 export async function callAs<T extends Answer>(
-  relay: Granting & Pick<Relay, 'random' | 'trace'>,
+  relay: World,
   agent: Agent,
   subs: Subscription[],
   call: (endpoint: Endpoint) => Promise<T>,
 ): Promise<T | Failure> {
-  const own = ownerOf(subs)
+  const [first, ...others] = newestFirst(subs)
+  const rest =
+    first === undefined || subs.every(sub => sub.credentials !== undefined) ? others : [...others, undefined]
+  const answer = await callBy(relay, agent, subs, first, call)
+  if (!isRefused(answer)) return answer
+  for (const other of rest) {
+    const next = await callBy(relay, agent, subs, other, call)
+    if (!isRefused(next)) return next
+  }
+  return answer
+}
+
+const isRefused = (answer: Answer): boolean =>
+  !answer.ok &&
+  (answer.trouble === 'unauthorized' ||
+    answer.trouble === 'credentials_expired' ||
+    (answer.elsewhere === true && answer.busy !== true))
+
+/**
+ * Calls with the credentials of one. An access token that the agent refuses is renewed once, and the call made once more.
+ * @param own whose; the agent's own if undefined
+ */
+async function callBy<T extends Answer>(
+  relay: World,
+  agent: Agent,
+  subs: Subscription[],
+  own: Subscription | undefined,
+  call: (endpoint: Endpoint) => Promise<T>,
+): Promise<T | Failure> {
   const agentTenant = own?.agentTenant ?? subs.find(sub => sub.agentTenant)?.agentTenant ?? agent.agentTenant
   const trace = relay.trace ?? subs.find(sub => sub.traceparent)?.traceparent
   const endpointAs = (credentials: Shown | undefined): Endpoint => ({
@@ -54,13 +87,10 @@ export async function callAs<T extends Answer>(
   })
   const owner: Owner = own === undefined ? { agent } : { subscription: own }
   const sealed = (own ?? agent).credentials
-  const credentials = sealed === undefined ? undefined : await unsealCredentials(relay, owner, sealed)
-  if (credentials?.type !== 'oauth2') return call(endpointAs(credentials))
-  const held = {
-    owner: own === undefined ? agent : { ref: own.ref },
-    of: idOf('grant', sealed ?? ''),
-    oauth: credentials,
-  }
+  if (sealed === undefined) return call(endpointAs(undefined))
+  const credentials = await unsealCredentials(relay, owner, sealed)
+  if (credentials.type !== 'oauth2') return call(endpointAs(credentials))
+  const held = heldOf(relay, owner, sealed, credentials)
   const token = await tokenFor(relay, held)
   if (!token.ok) return token
   const answer = await call(endpointAs({ type: 'bearer', token: token.token }))
@@ -69,8 +99,24 @@ export async function callAs<T extends Answer>(
   return renewed.ok ? call(endpointAs({ type: 'bearer', token: renewed.token })) : renewed
 }
 
+/** The same credentials that are put again have the name they had: what was granted for them goes on. */
+function heldOf(relay: World, owner: Owner, sealed: string, oauth: OAuth): Held {
+  const { of, formerly } = namesOf(relay.config.rootKeys, 'grant', ownerName(owner), canonical(oauth), sealed)
+  if ('agent' in owner) {
+    const { tenant, agent } = owner.agent
+    const stands = async () => (await getAgent(relay.table, tenant, agent))?.credentials === sealed
+    return { owner: { tenant, agent }, of, formerly, oauth, stands }
+  }
+  const { ref } = owner.subscription
+  const stands = async () => (await getSubscription(relay.table, ref))?.credentials === sealed
+  return { owner: { ref }, of, formerly, oauth, stands }
+}
+
 /** Of several subscriptions the one whose credentials were given last. */
-export const ownerOf = (subs: Subscription[]): Subscription | undefined =>
+export const ownerOf = (subs: Subscription[]): Subscription | undefined => newestFirst(subs)[0]
+
+/** Those that have credentials of their own, by when they were given. */
+const newestFirst = (subs: Subscription[]): Subscription[] =>
   subs
     .filter(sub => sub.credentials !== undefined)
-    .sort((a, b) => (b.credentialsAt ?? 0) - (a.credentialsAt ?? 0))[0]
+    .sort((a, b) => (b.credentialsAt ?? 0) - (a.credentialsAt ?? 0))

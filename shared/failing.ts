@@ -36,15 +36,17 @@ type Fault = {
   failures: number
   /** Missing while the trouble is one that passes. */
   lasting: Lasting | undefined
+  /** Not the agent failed, but its token endpoint, which may serve again by itself. */
+  elsewhere: boolean
   afterMs: number
 }
 
-function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs }: Failure): Fault {
+function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs, elsewhere }: Failure): Fault {
   const failures = (watch.failures ?? 0) + 1
   const lasting = lastingTroubles.has(trouble) ? metAgain(watch.lasting, trouble, relay.now()) : undefined
   // "At once" says nothing of when it will be better.
   const afterMs = retryAfterMs || troubleMs(lasting?.times ?? failures, drawShare(relay))
-  return { trouble, failures, lasting, afterMs }
+  return { trouble, failures, lasting, elsewhere: elsewhere === true, afterMs }
 }
 
 /** Settles a look that failed. */
@@ -91,7 +93,7 @@ async function note(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { trouble, failures, lasting }: Fault,
+  { trouble, failures, lasting, elsewhere }: Fault,
   ask: Ask,
 ): Promise<void> {
   const now = relay.now()
@@ -101,7 +103,13 @@ async function note(
   const times = await timesNow(relay, watch, audience.live, now)
   const fault = {
     ...{ trouble, troubleSince: watch.troubleSince ?? now, failures, lasting, alarm: name, ...times.saves },
-    due: nextDue(watch, agent, { now, deadline: times.next }, soonMs(lasting, alarm), ask.fired === true),
+    due: nextDue(
+      watch,
+      agent,
+      { now, deadline: times.next },
+      soonMs(elsewhere ? undefined : lasting, alarm),
+      ask.fired === true,
+    ),
   }
   const owed = [...steps, ...times.steps]
   const saved = await saveTrouble(relay.table, watch, fault, owed)
@@ -169,7 +177,9 @@ async function raise(
   if (name === 'agent') {
     const about = { agent: watch.agent }
     const type = 'subscription.credentials_expired'
-    await tellOperations(relay, watch.tenant, about, { type, since: agent.etag })
+    // Many tasks meet it; those that meet it on another day tell it again, for it may have been mended in between.
+    const day = new Date(since).toISOString().slice(0, 10)
+    await tellOperations(relay, watch.tenant, about, { type, since: `${agent.etag} ${day}` })
     return { name, steps: [] }
   }
   const more = own === undefined ? {} : { sub: own.ref }

@@ -1,22 +1,41 @@
 // Gives the access token for credentials of OAuth2: from memory, from the table, or renewed by the one worker that holds the lease.
 import type { Failure } from './a2a/trouble.ts'
+import { unreachableMs } from './breaker.ts'
 import { pause } from './deadline.ts'
 import { idOf } from './hash.ts'
 import type { OAuth } from './model.ts'
 import { askForToken, type Refused } from './oauth.ts'
+import { tellOperations } from './operations.ts'
 import { troubleMs } from './policy.ts'
 import type { Relay } from './relay.ts'
 import { seal, unseal } from './seal.ts'
-import { failGrant, type Grant, type GrantOwner, getGrant, leaseGrant, saveGrant } from './store/grants.ts'
+import {
+  failGrant,
+  forgetTold,
+  type Grant,
+  type GrantOwner,
+  getGrant,
+  leaseGrant,
+  saveGrant,
+} from './store/grants.ts'
 import type { Table } from './store/table.ts'
 
 /** What granting needs of the world. */
-export type Granting = Pick<Relay, 'table' | 'now' | 'net' | 'log'> & {
+export type Granting = Pick<Relay, 'table' | 'now' | 'net' | 'log' | 'queues'> & {
   config: Pick<Relay['config'], 'rootKeys'>
 }
 
-/** Credentials of OAuth2, opened. `of` names them: other credentials have another name. */
-export type Held = { owner: GrantOwner; of: string; oauth: OAuth }
+/** Credentials of OAuth2, opened. */
+export type Held = {
+  owner: GrantOwner
+  /** Names them: other credentials have another name. */
+  of: string
+  /** The names that they have had under other root keys. */
+  formerly: string[]
+  oauth: OAuth
+  /** Whether the owner still has them, read now: they may have been replaced since the look read them. */
+  stands: () => Promise<boolean>
+}
 
 export type Token = { ok: true; token: string } | Failure
 
@@ -26,6 +45,8 @@ const leaseMs = 20_000
 const waits = { times: 8, eachMs: 250 } as const
 /** Client credentials may be good again once their server is mended; a refresh token that was refused never is. */
 const spentMs = 15 * 60 * 1000
+/** For how long a token endpoint must have given no token before a subscription's own credentials count as run out. */
+const lostMs = 10 * 60 * 1000
 /** How often what a server gave is tried to be saved: a rotated refresh token that is lost is lost for good. */
 const saveTries = 3
 
@@ -67,13 +88,19 @@ async function find(
 ): Promise<Token> {
   const now = relay.now()
   const found = await getGrant(relay.table, held.owner)
-  const grant = found?.of === held.of ? found : undefined
+  const ours = found !== undefined && [held.of, ...held.formerly].includes(found.of)
+  const grant = ours ? found : undefined
   const stored = grant && (await open(relay, held, grant))
   const usable = stored === undefined || stored.token === refused ? undefined : stored
   if (usable !== undefined && now < usable.until) return keep(relay, held, usable)
   if (grant !== undefined && now < grant.nextTry)
-    return usable && now < usable.ends ? using(usable) : standing(grant)
-  const leased = await leaseGrant(relay.table, held.owner, held.of, grant, { now, until: now + leaseMs })
+    return usable && now < usable.ends ? using(usable) : standing(held, grant, now)
+  // Read after the grant: of credentials that follow ours nothing is overwritten, their refresh token would be lost.
+  if (found !== undefined && !ours && !(await held.stands())) return busy
+  const leased = await leaseGrant(relay.table, held.owner, held.of, found, ours, {
+    now,
+    until: now + leaseMs,
+  })
   if (leased !== undefined) return renew(relay, held, leased, grant)
   if (usable !== undefined && now < usable.ends) return using(usable)
   if (waitsLeft === 0) return busy
@@ -86,7 +113,7 @@ const busy: Token = {
   elsewhere: true,
   busy: true,
   trouble: 'unreachable',
-  detail: 'Its token is being renewed.',
+  detail: 'Its token is being renewed, or its credentials were replaced.',
   retryAfterMs: 2000,
 }
 
@@ -107,10 +134,12 @@ async function renew(relay: Granting, held: Held, leased: Grant, before: Grant |
   const renewed = {
     access: await sealed(relay, held, token),
     ...{ until, ends },
-    refresh: rotated && (await sealed(relay, held, rotated)),
+    // One that was not rotated is sealed again, too: the root key it was sealed under may be taken away one day.
+    refresh: (rotated ?? latest) && (await sealed(relay, held, rotated ?? latest ?? '')),
   }
   await insist(() => saveGrant(relay.table, held.owner, leased, renewed))
   relay.log({ step: 'grant.renewed', ...namesOf(held), rotated: rotated !== undefined })
+  await tellRecovered(relay, held, leased)
   return keep(relay, held, { token, until, ends })
 }
 
@@ -130,20 +159,57 @@ async function fail(
     ? rotates
       ? Number.MAX_SAFE_INTEGER - now
       : spentMs
-    : (retryAfterMs ?? troubleMs(leased.failures, 1))
-  const failed = { fault, nextTry: now + wait, spent }
+    : // "At once" says nothing of when it will be better.
+      retryAfterMs || troubleMs(leased.failures, 1)
+  const failingSince = leased.failingSince ?? now
+  const failed = { fault, nextTry: now + wait, spent, failingSince }
+  await tellLost(relay, held, leased, failed)
   await failGrant(relay.table, held.owner, leased, failed)
   relay.log({ step: 'grant.refused', level: 'error', ...namesOf(held), fault, spent })
-  return standing({ ...leased, ...failed })
+  return standing(held, { ...leased, ...failed }, now)
 }
 
-/** What a grant says that may not be renewed now. */
-const standing = ({ spent = false, fault = '' }: Grant): Token => ({
-  ok: false,
-  elsewhere: true,
-  trouble: spent ? 'credentials_expired' : 'unreachable',
-  detail: `The token endpoint: ${fault}`,
-})
+/**
+ * An agent's own token endpoint that gives none for long is its tenant's news, once. Told before it is noted: a crash
+ * between tells it twice under one id.
+ */
+async function tellLost(
+  relay: Granting,
+  { owner }: Held,
+  leased: Grant,
+  failed: { fault: string; spent: boolean; failingSince: number; told?: number },
+): Promise<void> {
+  const { fault, spent, failingSince } = failed
+  // What is spent is told by the looks, as credentials that ran out.
+  if ('ref' in owner || spent || leased.told !== undefined || relay.now() - failingSince < unreachableMs)
+    return
+  const data = { reason: wordsOf(fault), failingSince }
+  const type = 'agent.unreachable'
+  await tellOperations(relay, owner.tenant, { agent: owner.agent }, { type, since: failingSince, data })
+  failed.told = failingSince
+}
+
+/** Told after the save: nothing may stand between a rotated refresh token and the table. */
+async function tellRecovered(relay: Granting, { owner }: Held, leased: Grant): Promise<void> {
+  const { told } = leased
+  if ('ref' in owner || told === undefined) return
+  await tellOperations(relay, owner.tenant, { agent: owner.agent }, { type: 'agent.recovered', since: told })
+  await forgetTold(relay.table, owner, told)
+}
+
+/** What a grant says that may not be renewed now. Whose credentials serve him no more is told so, be it for good or not. */
+function standing({ owner }: Held, grant: Grant, now: number): Token {
+  const { spent = false, fault = '', failingSince = now } = grant
+  const lost = 'ref' in owner && now - failingSince >= lostMs
+  return {
+    ok: false,
+    elsewhere: true,
+    trouble: spent || lost ? 'credentials_expired' : 'unreachable',
+    detail: wordsOf(fault),
+  }
+}
+
+const wordsOf = (fault: string): string => `The token endpoint: ${fault}`
 
 async function open(relay: Granting, held: Held, { access, until, ends }: Grant): Promise<Kept | undefined> {
   if (access === undefined || until === undefined || ends === undefined) return undefined

@@ -7,6 +7,7 @@ import type { Agent } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent, putAgent, removeAgent } from '../../shared/store/agents.ts'
 import { list, point, unpoint } from '../../shared/store/directory.ts'
+import { pardonGrant } from '../../shared/store/grants.ts'
 import { keyStore } from '../../shared/store/keysets.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { isLive } from '../../shared/store/subscriptions.ts'
@@ -35,6 +36,7 @@ export function agents(relay: Relay): Hono<Env> {
         if (before === undefined) await giveBack(table, tenant, 'agents', relay.now())
         throw new RouseError('conflict', { detail: 'The agent was changed by somebody else; try again.' })
       }
+      if (asked.credentials?.type === 'oauth2') await pardonGrant(table, made)
       relay.log({ step: 'agent.registered', tenant, agent, road: made.road, origins: made.origins })
       const { jwt } = made.verification
       // Fetched now, so that the first push need not wait, and its owner hears at once what is wrong with the set.

@@ -14,6 +14,7 @@ import { explain } from '../../shared/reasons.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
 import { getCalls } from '../../shared/store/calls.ts'
+import { type Grant, getGrant } from '../../shared/store/grants.ts'
 import { type Counts, getCounts, type Wrong } from '../../shared/store/health.ts'
 import { keyStore, type StoredKeys } from '../../shared/store/keysets.ts'
 import { versionOf } from '../../shared/versions.ts'
@@ -27,10 +28,11 @@ export function health(relay: Relay): Hono<Env> {
     const name = pathId(c, 'agent')
     const agent = await getAgent(relay.table, tenant, name)
     if (agent === undefined) throw new RouseError('not_found')
-    const [counts, calls, keys] = await Promise.all([
+    const [counts, calls, keys, grant] = await Promise.all([
       getCounts(relay.table, tenant, name),
       getCalls(relay.table, agent),
       keyStore(relay.table).load({ tenant, agent: name }),
+      agent.tokenOrigin === undefined ? undefined : getGrant(relay.table, { tenant, agent: name }),
     ])
     const { jwksUrl } = agent.verification.jwt ?? {}
     return c.json({
@@ -41,6 +43,7 @@ export function health(relay: Relay): Hono<Env> {
         version: shownVersion(agent, calls, relay.now()),
         wrongAnswers: shownWrong(counts),
       },
+      ...(agent.tokenOrigin !== undefined && { token: shownToken(grant) }),
       ...(jwksUrl !== undefined && {
         keys: shownKeys(keys?.url === jwksUrl ? keys : undefined, relay.now()),
       }),
@@ -67,6 +70,16 @@ function shownCalls(calls: Calls, limit: number, now: number) {
     oldestWaitingSeconds: waits ? Math.round((now - (calls.oldest ?? now)) / 1000) : null,
   }
 }
+
+/** How the token endpoint of the agent's own credentials does. */
+const shownToken = ({ fault, failingSince, nextTry, spent = false, failures }: Partial<Grant> = {}) => ({
+  fault: fault ?? null,
+  failures: failures ?? 0,
+  failingSince: failingSince ?? null,
+  /** Null when none is waited for: it is asked when a token is needed, or, if it is spent, not before it is put again. */
+  nextTryAt: fault === undefined || nextTry === Number.MAX_SAFE_INTEGER ? null : (nextTry ?? null),
+  spent,
+})
 
 const shownVersion = (agent: Agent, calls: Calls, now: number) => {
   const spoken = versionOf(agent, calls, now)

@@ -1,6 +1,6 @@
 // The item `grant` beside credentials of OAuth2: the access token in use, the latest refresh token, both sealed, and who may renew them. Renews nothing.
 import { agentGrantKey, type Key, subscriptionGrantKey } from './keys.ts'
-import { get, put, remove, type Table, update } from './table.ts'
+import { get, put, remove, type Table, update, type Written } from './table.ts'
 
 /** Whose credentials they are. */
 export type GrantOwner = { tenant: string; agent: string } | { ref: string }
@@ -23,6 +23,9 @@ export type Grant = {
   fault?: string
   failures: number
   nextTry: number
+  /** Since when it could not, and since when that was when it was told. */
+  failingSince?: number
+  told?: number
   /** These credentials are no good any more. */
   spent?: boolean
 }
@@ -39,7 +42,8 @@ export const removeGrant = (table: Table, owner: GrantOwner): Promise<boolean> =
 
 /**
  * Takes the right to renew: of many workers one gets it, so that no refresh token is used twice.
- * @param seen the grant as it was read; undefined if there was none, or one of other credentials
+ * @param seen the grant as it was read; undefined if there was none
+ * @param ours whether it is of these credentials; one of others is replaced
  * @returns the grant under its new holder, or undefined when somebody else has it or renewed it meanwhile
  */
 export async function leaseGrant(
@@ -47,17 +51,20 @@ export async function leaseGrant(
   owner: GrantOwner,
   of: string,
   seen: Grant | undefined,
+  ours: boolean,
   at: { now: number; until: number },
 ): Promise<Grant | undefined> {
   const holder = table.nonce()
   const ttl = Math.ceil(at.now / 1000) + keptSeconds
-  if (seen === undefined) {
-    const fresh: Grant = { of, holder, lease: at.until, failures: 0, nextTry: 0 }
+  if (seen === undefined || !ours) {
+    // What was told of those before it is taken back when these serve.
+    const told = seen?.told === undefined ? {} : { told: seen.told }
+    const fresh: Grant = { of, holder, lease: at.until, failures: 0, nextTry: 0, ...told }
     const made = await put<Grant>(
       table,
       { ...keyOf(owner), ...fresh, ttl },
-      'attribute_not_exists(#pk) OR #of <> :of',
-      { of },
+      seen === undefined ? 'attribute_not_exists(#pk)' : '#of = :seen',
+      { seen: seen?.of },
     )
     return made.ok ? fresh : undefined
   }
@@ -65,9 +72,9 @@ export async function leaseGrant(
   const leased = await update<Grant>(
     table,
     keyOf(owner),
-    'SET #holder = :holder, #lease = :until, #ttl = :ttl',
-    { of, holder, ttl, until: at.until, now: at.now, seen: seen.until },
-    `#of = :of AND #lease < :now AND ${unchanged}`,
+    'SET #of = :of, #holder = :holder, #lease = :until, #ttl = :ttl',
+    { of, was: seen.of, holder, ttl, until: at.until, now: at.now, seen: seen.until },
+    `#of = :was AND #lease < :now AND ${unchanged}`,
   )
   // Our own first attempt went through, and somebody wrote something else before the SDK's second.
   const item = leased.ok ? leased.item : leased.old
@@ -84,7 +91,7 @@ export async function saveGrant(
   const { ok } = await update<Grant>(
     table,
     keyOf(owner),
-    `SET #access = :access, #until = :until, #ends = :ends, #lease = :zero, #failures = :zero, #nextTry = :zero${renewed.refresh === undefined ? '' : ', #refresh = :refresh'} REMOVE #fault, #spent`,
+    `SET #access = :access, #until = :until, #ends = :ends, #lease = :zero, #failures = :zero, #nextTry = :zero${renewed.refresh === undefined ? '' : ', #refresh = :refresh'} REMOVE #fault, #spent, #failingSince`,
     { ...renewed, zero: 0, of, holder },
     '#of = :of AND #holder = :holder',
   )
@@ -96,14 +103,28 @@ export async function failGrant(
   table: Table,
   owner: GrantOwner,
   { of, holder, failures }: Grant,
-  failed: { fault: string; nextTry: number; spent: boolean },
+  failed: { fault: string; nextTry: number; spent: boolean; failingSince: number; told?: number },
 ): Promise<boolean> {
   const { ok } = await update<Grant>(
     table,
     keyOf(owner),
-    'SET #fault = :fault, #nextTry = :nextTry, #spent = :spent, #failures = :failures, #lease = :zero',
+    `SET #fault = :fault, #nextTry = :nextTry, #spent = :spent, #failingSince = :failingSince, #failures = :failures, #lease = :zero${failed.told === undefined ? '' : ', #told = :told'}`,
     { ...failed, failures: failures + 1, zero: 0, of, holder },
     '#of = :of AND #holder = :holder',
   )
   return ok
 }
+
+/** Notes that what was told of its failing was taken back. */
+export const forgetTold = (table: Table, owner: GrantOwner, told: number): Promise<Written<Grant>> =>
+  update<Grant>(table, keyOf(owner), 'REMOVE #told', { told }, '#told = :told')
+
+/** Lets it be renewed again, because its credentials were put once more, perhaps the same. */
+export const pardonGrant = (table: Table, owner: GrantOwner): Promise<Written<Grant>> =>
+  update<Grant>(
+    table,
+    keyOf(owner),
+    'SET #nextTry = :zero REMOVE #spent',
+    { zero: 0 },
+    'attribute_exists(#pk)',
+  )

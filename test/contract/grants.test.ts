@@ -1,4 +1,5 @@
 // Access tokens in a real table: one worker renews, a rotated refresh token is never used twice, and what is no good any more is not asked for again.
+import { SQSClient } from '@aws-sdk/client-sqs'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Endpoint } from '../../shared/a2a/endpoint.ts'
 import { callAs, sealCredentials } from '../../shared/calling.ts'
@@ -8,6 +9,13 @@ import { getGrant } from '../../shared/store/grants.ts'
 import { loopbackNet } from '../support/net.ts'
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { startTable, type TestTable } from '../support/table.ts'
+
+/** Nothing is told here. */
+const queues = {
+  client: new SQSClient({}),
+  urls: { look: '', deliver: '' },
+  dead: { look: undefined, deliver: undefined },
+}
 
 let ground: TestTable
 let host: Receiver
@@ -31,6 +39,8 @@ beforeEach(() => {
   held = {
     owner: { ref: `s-${++named}` },
     of: 'first',
+    formerly: [],
+    stands: async () => true,
     oauth: { ...oauth, grant: 'refresh_token', clientSecret: 'secret', refreshToken: 'refresh-0' },
   }
 })
@@ -41,6 +51,7 @@ const worker = () => ({
   now: () => at,
   net: loopbackNet,
   log: (step: unknown) => void logged.push(step),
+  queues,
   config: { rootKeys: new Map([[1, new Uint8Array(32)]]) },
   random: (length: number) => new Uint8Array(length),
 })
@@ -129,6 +140,45 @@ test('a refresh token that was refused is never sent again; new credentials begi
   expect(used()).toHaveLength(1)
   host.answer(rotate)
   expect(await tokenFor(worker(), { ...held, of: 'second' })).toEqual({ ok: true, token: 'access-1' })
+})
+
+test('a worker that still holds replaced credentials neither overwrites what was granted since, nor uses it', async () => {
+  await tokenFor(worker(), held)
+  const newer = { ...held, of: 'second' }
+  expect(await tokenFor(worker(), newer)).toEqual({ ok: true, token: 'access-1' })
+  const older = { ...held, stands: async () => false }
+  expect(await tokenFor(worker(), older)).toMatchObject({ ok: false, busy: true })
+  at += 600_000
+  expect(await tokenFor(worker(), newer)).toEqual({ ok: true, token: 'access-2' })
+  expect(used()).toEqual(['refresh-0', 'refresh-0', 'refresh-1'])
+})
+
+test('of two workers that replace one grant at once one asks', async () => {
+  await tokenFor(worker(), held)
+  const newer = { ...held, of: 'second' }
+  const both = await Promise.all([tokenFor(worker(), newer), tokenFor(worker(), newer)])
+  expect(both).toEqual([
+    { ok: true, token: 'access-1' },
+    { ok: true, token: 'access-1' },
+  ])
+  expect(used()).toEqual(['refresh-0', 'refresh-0'])
+})
+
+test('credentials that are sealed anew under another root key keep what was granted', async () => {
+  await tokenFor(worker(), held)
+  at += 600_000
+  const anew = { ...held, of: 'by-root-2', formerly: ['first'] }
+  expect(await tokenFor(worker(), anew)).toEqual({ ok: true, token: 'access-2' })
+  at += 600_000
+  expect(await tokenFor(worker(), { ...anew, formerly: [] })).toEqual({ ok: true, token: 'access-3' })
+  expect(used()).toEqual(['refresh-0', 'refresh-1', 'refresh-2'])
+})
+
+test('a token endpoint that asks to be asked again at once is not', async () => {
+  host.answer({ status: 503, headers: { 'retry-after': '0' } })
+  await tokenFor(worker(), held)
+  await tokenFor(worker(), held)
+  expect(used()).toHaveLength(1)
 })
 
 test('a token endpoint that is down is asked again later each time, and is no fault of the agent', async () => {

@@ -1,4 +1,5 @@
 // An agent that speaks another version than the registered one, with what is remembered in a real table: one call more, once.
+import { SQSClient } from '@aws-sdk/client-sqs'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { codes, type Failure } from '../../shared/a2a/trouble.ts'
 import type { Agent, ProtocolVersion } from '../../shared/model.ts'
@@ -23,6 +24,13 @@ beforeAll(async () => {
 
 afterAll(() => ground.stop())
 
+/** Nothing is told here. */
+const queues = {
+  client: new SQSClient({}),
+  urls: { look: '', deliver: '' },
+  dead: { look: undefined, deliver: undefined },
+}
+
 let made = 0
 beforeEach(() => {
   agent = { ...agent, agent: `a-${++made}` }
@@ -36,7 +44,7 @@ async function call(says: (version: ProtocolVersion) => Said) {
   asked = []
   const relay = {
     ...{ table: ground.table, net: loopbackNet, now: () => at, log: () => {} },
-    permits: new Map(),
+    ...{ permits: new Map(), queues },
     ...{ config: { rootKeys: new Map() }, random: (length: number) => new Uint8Array(length) },
   }
   const callee = { agent, calls: await getCalls(ground.table, agent) }

@@ -1,0 +1,196 @@
+// Tokens of agents through the real doors: a token endpoint that fails for long is told and shown, and credentials put anew keep what was granted.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Client } from '../support/clients.ts'
+import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { type Scripted, startScripted, status } from '../support/scripted.ts'
+import { startTrip, type Trip } from '../support/trip.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+
+let trip: Trip
+let tokens: Receiver
+let agent: Scripted
+let alarm: Client
+let named = 0
+let id: string
+/** The refresh tokens that were used. */
+let used: string[]
+
+beforeAll(async () => {
+  trip = await startTrip()
+  tokens = await startReceiver()
+  agent = await startScripted()
+  alarm = trip.clients.make()
+  const made = await trip.call<{ secret: string }>('PUT', '/v1/targets/alarm', { url: alarm.url })
+  alarm.secret = made.secret
+  await trip.call('PUT', '/v1/operations', { targets: ['alarm'] })
+})
+
+afterAll(async () => {
+  await trip.stop()
+  await Promise.all([tokens.stop(), agent.stop()])
+})
+
+beforeEach(() => {
+  id = `a${++named}`
+  used = []
+  tokens.answer(rotate)
+  tokens.requests.length = 0
+  agent.instead(undefined)
+})
+
+/** A server that rotates, and takes each refresh token once. */
+function rotate({ body }: { body: string }): Answer {
+  const refresh = new URLSearchParams(body).get('refresh_token') ?? ''
+  const fresh = { access_token: `at-${used.length}`, token_type: 'bearer', expires_in: 600 }
+  if (refresh === '') return { body: JSON.stringify(fresh) }
+  const wanted = `r-${used.length}`
+  if (refresh !== wanted) return { status: 400, body: '{"error":"invalid_grant"}' }
+  used.push(refresh)
+  return { body: JSON.stringify({ ...fresh, refresh_token: `r-${used.length}` }) }
+}
+
+const common = () => ({ type: 'oauth2', tokenUrl: tokens.origin, clientId: 'c', clientSecret: 's' })
+const byClient = () => ({ ...common(), grant: 'client_credentials' })
+const byToken = () => ({ ...common(), grant: 'refresh_token', refreshToken: 'r-0' })
+
+const register = (credentials?: object) =>
+  trip.call('PUT', `/v1/agents/${id}`, {
+    ...{ url: agent.origin, binding: 'JSONRPC', version: '1.0' },
+    ...{ origins: [agent.origin, tokens.origin], ...(credentials && { credentials }) },
+  })
+
+const healthOf = async () => trip.call<{ token: Record<string, unknown> }>('GET', `/v1/agents/${id}/health`)
+
+/** What operations were told about the agent. */
+const alarms = () => alarm.told().filter(({ data }) => JSON.stringify(data).includes(`"${id}"`))
+const typesOf = (told: { type: string }[]) => told.map(({ type }) => type)
+
+test('a token endpoint that asks for a day is asked again within a quarter of an hour', async () => {
+  await register(byClient())
+  tokens.answer({ status: 503, headers: { 'retry-after': '86400' } })
+  agent.put(id, status('completed'))
+  const { client } = await trip.subscribe(id, { taskId: id })
+  await trip.pass(minute, 2)
+  expect(tokens.requests.length).toBe(1)
+  tokens.answer(rotate)
+  await trip.pass(35 * minute, 35)
+  expect(typesOf(client.told())).toEqual(['task.completed'])
+})
+
+test.each<[name: string, answer: Answer]>([
+  ['a 500', { status: 500 }],
+  ['a page', { body: '<html>' }],
+])(
+  'a token endpoint that answers %s for long: operations are told once, health shows it, recovery is told',
+  async (_name, answer) => {
+    await register(byClient())
+    expect(await healthOf()).toMatchObject({ token: { fault: null, failingSince: null } })
+    tokens.answer(answer)
+    agent.put(id, status('completed'))
+    const { client } = await trip.subscribe(id, { taskId: id })
+    await trip.pass(3 * hour, 60)
+    expect(alarms()).toMatchObject([
+      {
+        type: 'agent.unreachable',
+        data: { about: { agent: id }, reason: expect.stringMatching(/^The token endpoint: ./) },
+      },
+    ])
+    expect(await healthOf()).toMatchObject({
+      token: {
+        fault: expect.any(String),
+        failingSince: expect.any(Number),
+        nextTryAt: expect.any(Number),
+        spent: false,
+      },
+    })
+    tokens.answer(rotate)
+    await trip.pass(35 * minute, 35)
+    expect(typesOf(client.told())).toEqual(['task.completed'])
+    expect(typesOf(alarms())).toEqual(['agent.unreachable', 'agent.recovered'])
+    expect(await healthOf()).toMatchObject({ token: { fault: null, failingSince: null, nextTryAt: null } })
+  },
+)
+
+test("when it is a subscription's own, its client is told once, and the task's state after it", async () => {
+  await register()
+  tokens.answer({ status: 500 })
+  agent.put(id, status('completed'))
+  const { client } = await trip.subscribe(id, { taskId: id, credentials: byClient() })
+  await trip.pass(3 * hour, 60)
+  expect(typesOf(client.told())).toEqual(['subscription.credentials_expired'])
+  tokens.answer(rotate)
+  await trip.pass(35 * minute, 35)
+  expect(typesOf(client.told())).toEqual(['subscription.credentials_expired', 'task.completed'])
+  expect(alarms()).toEqual([])
+})
+
+test.each(['agent', 'subscription'])(
+  'the same credentials put again for the %s keep the refresh token that the server rotated',
+  async whose => {
+    const own = whose === 'agent'
+    await register(own ? byToken() : undefined)
+    agent.put(id, status('working'))
+    const { client, made } = await trip.subscribe(id, {
+      taskId: id,
+      ...(!own && { credentials: byToken() }),
+    })
+    await trip.pass(hour, 12)
+    const before = used.length
+    expect(before).toBeGreaterThan(0)
+    if (own) await register(byToken())
+    else await trip.call('PUT', `/v1/subscriptions/${made.id}/credentials`, { credentials: byToken() })
+    await trip.pass(hour, 12)
+    agent.put(id, status('completed'))
+    await trip.pass(3 * hour, 60)
+    expect(typesOf(client.told())).toEqual(['task.completed'])
+    expect(used.length).toBeGreaterThan(before)
+  },
+)
+
+test('spent credentials that are put again are tried once more', async () => {
+  await register(byToken())
+  tokens.answer({ body: '{"error":"invalid_grant"}' })
+  agent.put(id, status('completed'))
+  const { client } = await trip.subscribe(id, { taskId: id })
+  await trip.pass(hour, 12)
+  expect(tokens.requests.length).toBe(1)
+  expect(typesOf(alarms())).toEqual(['subscription.credentials_expired'])
+  expect(await healthOf()).toMatchObject({ token: { fault: 'invalid_grant', spent: true } })
+  tokens.answer(rotate)
+  await register(byToken())
+  await trip.pass(hour, 60)
+  expect(typesOf(client.told())).toEqual(['task.completed'])
+})
+
+test("an agent's credentials that run out again another day are told again", async () => {
+  await register({ type: 'bearer', token: 'old' })
+  agent.put(id, status('working'))
+  await trip.subscribe(id, { taskId: id })
+  await trip.pass(minute, 2)
+  for (const times of [1, 2]) {
+    agent.instead(() => ({ status: 401 }))
+    await trip.pass(12 * hour, 60)
+    expect(typesOf(alarms())).toEqual(Array(times).fill('subscription.credentials_expired'))
+    agent.instead(undefined)
+    await trip.pass(24 * hour, 60)
+  }
+})
+
+test('bad credentials of one subscription keep no news from another that has good ones', async () => {
+  await register()
+  agent.put(id, status('working'))
+  const first = await trip.subscribe(id, { taskId: id, credentials: { type: 'bearer', token: 'good' } })
+  await trip.pass(3000, 3)
+  agent.instead(() => {
+    const { headers } = agent.calls(id).at(-1) ?? { headers: {} as Record<string, unknown> }
+    return headers.authorization === 'Bearer good' ? undefined : { status: 401 }
+  })
+  const second = await trip.subscribe(id, { taskId: id, credentials: { type: 'bearer', token: 'bad' } })
+  await trip.pass(3000, 3)
+  agent.put(id, status('completed'))
+  await trip.pass(7 * hour, 40)
+  expect(typesOf(first.client.told())).toEqual(['task.completed'])
+  expect(typesOf(second.client.told())).toContain('task.completed')
+})
