@@ -12,6 +12,20 @@ export type Alarm =
 /** How long a task that was seen may be missing before it counts as orphaned: agents restart and move their stores. */
 export const orphanMs = 10 * 60_000
 
+/** Answers of which nothing can be made, whatever credentials and task. */
+const unusable: ReadonlySet<Trouble> = new Set(['wrong_task', 'unreadable', 'unsupported_version', 'failed'])
+
+/**
+ * True when an agent has given nothing but unusable answers about a task for long: that is no client's news, and no
+ * breaker sees it, for it answers.
+ * @param failures looks in a row that failed, with the one at `now`
+ */
+export const isUnusable = (
+  { troubleSince }: Pick<Watch, 'troubleSince'>,
+  { trouble, failures }: { trouble: Trouble; failures: number },
+  now: number,
+): boolean => unusable.has(trouble) && failures >= aheadTries && now - (troubleSince ?? now) >= orphanMs
+
 /** Counts one more look that met a lasting trouble; another kind of it begins anew, one that passes does not count. */
 export const metAgain = (met: Lasting | undefined, trouble: Trouble, now: number): Lasting =>
   met?.trouble === trouble ? { ...met, times: met.times + 1 } : { trouble, since: now, times: 1 }

@@ -1,7 +1,7 @@
 // What follows from a look that gave no task: it is recorded, and looked again, slower each time. Asks no agent itself.
 
 import type { Failure } from './a2a/trouble.ts'
-import { type Alarm, alarmOf, metAgain } from './alarms.ts'
+import { type Alarm, alarmOf, isUnusable, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { ownerOf } from './calling.ts'
 import { drawShare } from './clock.ts'
@@ -99,7 +99,9 @@ async function note(
   const now = relay.now()
   const alarm = lasting && alarmOf(watch, lasting, now)
   const told = alarm && { alarm, since: lasting.since }
-  const { name, steps } = await raise(relay, watch, agent, audience, told)
+  const { name, steps } = isUnusable(watch, { trouble, failures }, now)
+    ? await raiseUnusable(relay, watch, trouble)
+    : await raise(relay, watch, agent, audience, told)
   const times = await timesNow(relay, watch, audience.live, now)
   const fault = {
     ...{ trouble, troubleSince: watch.troubleSince ?? now, failures, lasting, alarm: name, ...times.saves },
@@ -146,6 +148,22 @@ function nextDue(
   return fired ? soon : sooner(watch, soon)
 }
 
+/** What is wrong with the agent itself is told to its tenant: by whichever task meets it first, once a day and kind. */
+async function raiseUnusable(
+  relay: Relay,
+  { tenant, agent, taskId, troubleSince = relay.now(), alarm }: Watch,
+  trouble: Trouble,
+): Promise<{ name: string; steps: string[] }> {
+  if (alarm !== 'agent') {
+    const since = `${trouble} ${dayOf(relay.now())}`
+    const data = { reason: trouble, taskId, failingSince: troubleSince }
+    await tellOperations(relay, tenant, { agent }, { type: 'agent.unusable', since, data })
+  }
+  return { name: 'agent', steps: [] }
+}
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
 /** What was told of a trouble that stands is told to whoever joined since; to the others it is the wake that they have. */
 export function alarmAnew(watch: Watch, audience: Audience): string[] {
   const { alarm, lasting } = watch
@@ -178,8 +196,7 @@ async function raise(
     const about = { agent: watch.agent }
     const type = 'subscription.credentials_expired'
     // Many tasks meet it; those that meet it on another day tell it again, for it may have been mended in between.
-    const day = new Date(since).toISOString().slice(0, 10)
-    await tellOperations(relay, watch.tenant, about, { type, since: `${agent.etag} ${day}` })
+    await tellOperations(relay, watch.tenant, about, { type, since: `${agent.etag} ${dayOf(since)}` })
     return { name, steps: [] }
   }
   const more = own === undefined ? {} : { sub: own.ref }

@@ -13,6 +13,7 @@ type OperationalType =
   | 'agent.unreachable'
   | 'agent.recovered'
   | 'agent.keys_rejected'
+  | 'agent.unusable'
   | 'subscription.expired'
   | 'subscription.credentials_expired'
 

@@ -59,7 +59,9 @@ const including: Record<Scope, readonly Scope[]> = {
  */
 export function tenantOf(caller: Caller, scope: Scope): string {
   if (caller.kind === 'operator')
-    throw new RouseError('forbidden', { detail: 'The operator key manages tenants and keys, and redrives what belongs to nobody.' })
+    throw new RouseError('forbidden', {
+      detail: 'The operator key manages tenants and keys, and redrives what belongs to nobody.',
+    })
   if (!caller.scopes.some(held => including[scope].includes(held)))
     throw new RouseError('forbidden', { detail: `This needs the scope ${scope}.` })
   return caller.tenant

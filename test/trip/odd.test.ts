@@ -1,134 +1,30 @@
-// What lasts is told though an agent answers in ways that nobody would expect: too many parts, other versions, no word on a cancellation.
+// What lasts is told though an agent answers in ways that nobody would expect: too many parts, other versions, times that run.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Client } from '../support/clients.ts'
 import { type Answer, startReceiver } from '../support/receiver.ts'
-import { type Scripted, startScripted, status } from '../support/scripted.ts'
-import { push, startTrip, statusPush, type Trip } from '../support/trip.ts'
+import { status } from '../support/scripted.ts'
+import { push, statusPush, type Trip } from '../support/trip.ts'
+import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
 
-const minute = 60_000
-const hour = 60 * minute
-const day = 24 * hour
-
+let world: Waits
 let trip: Trip
-const agents: Scripted[] = []
-const stops: (() => Promise<unknown>)[] = []
-let made = 0
 beforeAll(async () => {
-  trip = await startTrip()
+  world = await startWaits()
+  trip = world.trip
 })
-afterAll(async () => {
-  await Promise.all([trip.stop(), ...agents.map(agent => agent.stop()), ...stops.map(stop => stop())])
-})
-
-/** An agent of its own, so that what it is asked and how it fares is of one test alone. */
-async function agentOf(more: Record<string, unknown> = {}) {
-  const agent = await startScripted()
-  agents.push(agent)
-  const id = `odd-${++made}`
-  await trip.call('PUT', `/v1/agents/${id}`, {
-    ...{ url: `${agent.origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true, ...more },
-  })
-  return { agent, id }
-}
-
-/** Somebody waits for a task that works. */
-async function begin(more: Record<string, unknown> = {}, asked: Record<string, unknown> = {}) {
-  const { agent, id } = await agentOf(more)
-  const taskId = `task-${made}`
-  agent.put(taskId, status('working'))
-  const subscribed = await trip.subscribe(id, { taskId, ...asked })
-  await trip.pass(3000, 3)
-  return { ...subscribed, agent, id, taskId }
-}
-
-const types = (client: Client) => client.told().map(({ type }) => type)
+afterAll(() => world.stop())
 
 test('a task that ends with 200 000 artifacts is told as any other', async () => {
-  const { agent, id, taskId, hook, client } = await begin()
+  const { agent, id, taskId, hook, client } = await world.begin()
   agent.put(taskId, { ...status('completed'), artifacts: Array.from({ length: 200_000 }, () => 1) })
   expect(await push(hook, statusPush(taskId, 'completed'))).toBe(202)
   await trip.pass(minute, 4)
-  expect(types(client)).toEqual(['task.completed'])
+  expect(typesTold(client)).toEqual(['task.completed'])
   const { state, artifacts } = await trip.task(id, taskId)
   expect([state, artifacts?.count]).toEqual(['completed', 200_000])
 })
 
-const refusals: [string, object][] = [
-  ['fails', { status: 500 }],
-  ['takes no calls', { status: 429 }],
-  ['is not authorized', { status: 401 }],
-]
-for (const [how, answer] of refusals)
-  test(`the end of a task is told while its cancellation ${how}`, async () => {
-    const { agent, id, taskId, client } = await begin()
-    agent.instead(({ method }) => (method === 'CancelTask' ? answer : undefined))
-    await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
-    await trip.pass(5000, 5)
-    agent.put(taskId, status('completed'))
-    await trip.pass(10 * minute, 10)
-    expect(types(client)).toEqual(['task.completed'])
-    expect((await trip.task(id, taskId)).trouble).toBeUndefined()
-  })
-
-test('a cancellation that fails again and again is told as refused, and not asked for for ever', async () => {
-  const { agent, id, taskId, client } = await begin()
-  agent.instead(({ method }) => (method === 'CancelTask' ? { status: 401 } : undefined))
-  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
-  await trip.pass(2 * hour, 60)
-  expect(types(client)).toEqual(['task.cancel_refused'])
-  expect(client.told()[0]?.data).toMatchObject({ by: 'client', reason: 'unauthorized' })
-  const asked = () => agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length
-  const before = asked()
-  expect(before).toBeLessThanOrEqual(10)
-  await trip.pass(day, 6)
-  expect(asked()).toBe(before)
-})
-
-test('a cancellation that worked is not called refused, whatever its answer was', async () => {
-  const { agent, id, taskId, client } = await begin()
-  agent.instead(({ method }) => {
-    if (method !== 'CancelTask') return undefined
-    agent.put(taskId, status('canceled'))
-    return { body: '<html>done</html>' }
-  })
-  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
-  await trip.pass(minute, 6)
-  expect(types(client)).toEqual(['task.canceled'])
-  const { timeline } = await trip.task(id, taskId)
-  const notes = timeline.steps.map(({ note }) => note).filter(note => note !== undefined)
-  expect(notes).toEqual([expect.not.stringContaining('refused')])
-})
-
-test('a cancellation goes with the subscription whose budget asked for it', async () => {
-  const { agent, id, taskId, made: first } = await begin({}, { hopTimeoutSeconds: 600, onOverdue: 'cancel' })
-  const other = await trip.subscribe(id, { taskId })
-  await trip.pass(3000, 3)
-  agent.instead(() => ({ status: 503 }))
-  await trip.pass(20 * minute, 20)
-  await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
-  agent.instead(undefined)
-  await trip.pass(hour, 10)
-  expect(agent.calls(taskId).filter(({ method }) => method === 'CancelTask')).toEqual([])
-  await trip.call('DELETE', `/v1/subscriptions/${other.made.id}`)
-})
-
-test('a cancellation ends with the last subscription, and does not meet who comes later', async () => {
-  const { agent, id, taskId, made: first } = await begin()
-  agent.instead(() => ({ status: 503 }))
-  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
-  await trip.pass(minute, 6)
-  await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
-  await trip.pass(10 * minute, 10)
-  agent.instead(undefined)
-  await trip.pass(30 * day, 10)
-  await trip.subscribe(id, { taskId })
-  await trip.pass(10 * minute, 10)
-  expect(agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length).toBeLessThan(8)
-  expect((await trip.task(id, taskId)).timeline.steps.filter(({ note }) => note !== undefined)).toEqual([])
-})
-
 test('a question is told once though the agent dates each answer anew, and is overdue in time', async () => {
-  const { agent, taskId, client } = await begin({}, { pauseTimeoutSeconds: 1800 })
+  const { agent, taskId, client } = await world.begin({}, { pauseTimeoutSeconds: 1800 })
   const ask = ({ id, method, params }: { id: string; method: string; params: { id: string } }) =>
     method === 'GetTask' && params.id === taskId
       ? {
@@ -143,14 +39,14 @@ test('a question is told once though the agent dates each answer anew, and is ov
       : undefined
   agent.instead(ask)
   await trip.pass(hour, 60)
-  expect(types(client)).toEqual(['task.input_required', 'task.overdue'])
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.overdue'])
   const calls = agent.calls(taskId).length
   await trip.pass(hour, 60)
   expect(agent.calls(taskId).length - calls).toBeLessThan(10)
 })
 
 test('a question that is asked anew without a word is told again', async () => {
-  const { agent, taskId, hook, client } = await begin()
+  const { agent, taskId, hook, client } = await world.begin()
   const asks = (minutes: number) =>
     status('input-required', { timestamp: new Date(trip.local.now() + minutes * minute).toISOString() })
   agent.put(taskId, asks(0))
@@ -159,15 +55,15 @@ test('a question that is asked anew without a word is told again', async () => {
   agent.put(taskId, asks(1))
   await push(hook, statusPush(taskId, 'input-required'))
   await trip.pass(minute, 6)
-  expect(types(client)).toEqual(['task.input_required', 'task.input_required'])
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.input_required'])
 })
 
 /** An agent of HTTP+JSON whose answers go by the path: A2A 0.3 puts its own below `/v1`. */
 async function restAgent(answer: (old: boolean) => Answer) {
   const receiver = await startReceiver()
-  stops.push(receiver.stop)
+  world.alsoStop(receiver.stop)
   receiver.answer(({ url }) => answer(url.startsWith('/v1/')))
-  const id = `rest-${++made}`
+  const id = `rest-${world.count()}`
   await trip.call('PUT', `/v1/agents/${id}`, { url: receiver.origin, binding: 'HTTP+JSON', version: '1.0' })
   const { client } = await trip.subscribe(id, { taskId: 'task' })
   return { id, client }
@@ -189,7 +85,7 @@ test('one word of an unknown version does not make an agent one of the other, wh
   await trip.pass(10 * minute, 10)
   now = shown('completed')
   await trip.pass(hour, 12)
-  expect(types(client)).toEqual(['task.completed'])
+  expect(typesTold(client)).toEqual(['task.completed'])
   const { calls } = await trip.call<{ calls: { version: { spoken: string } } }>(
     'GET',
     `/v1/agents/${id}/health`,
@@ -206,11 +102,11 @@ test('an agent that gives up the version it was asked for in is asked for in the
   await trip.pass(minute, 6)
   upgraded = true
   await trip.pass(hour, 12)
-  expect(types(client)).toEqual(['task.completed'])
+  expect(typesTold(client)).toEqual(['task.completed'])
 })
 
 test('what was told of a task stands, though a push to somebody else finds it gone', async () => {
-  const { agent, id, taskId, made: first } = await begin({}, { client: 'keeper' })
+  const { agent, id, taskId, made: first } = await world.begin({}, { client: 'keeper' })
   agent.put(taskId, status('completed'))
   await trip.pass(10 * minute, 10)
   const before = await trip.task(id, taskId)
@@ -228,10 +124,10 @@ test('what was told of a task stands, though a push to somebody else finds it go
 })
 
 test('a budget from end to end covers a task that comes to the tree after its root has ended', async () => {
-  const root = await begin({}, { endToEndSeconds: 3600 })
+  const root = await world.begin({}, { endToEndSeconds: 3600 })
   root.agent.put(root.taskId, status('completed'))
   await trip.pass(5 * minute, 5)
-  expect(types(root.client)).toEqual(['task.completed'])
+  expect(typesTold(root.client)).toEqual(['task.completed'])
   const middle = `${root.taskId}-middle`
   const leaf = `${root.taskId}-leaf`
   for (const taskId of [middle, leaf]) root.agent.put(taskId, status('working'))
@@ -243,7 +139,7 @@ test('a budget from end to end covers a task that comes to the tree after its ro
   await trip.pass(10 * minute, 10)
   await under(leaf, middle)
   await trip.pass(hour, 12)
-  expect(types(root.client)).toEqual(['task.completed', 'task.overdue'])
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
   expect(root.client.told()[1]?.data).toMatchObject({ budget: 'end_to_end', open: `${root.id}/${leaf}` })
 })
 
@@ -251,7 +147,7 @@ test.each([
   ['an object', { a: { parts: [{ text: 'SECRET' }] } }],
   ['a text', 'SECRET'],
 ])('unfinished work that is %s instead of a list is withheld', async (_, artifacts) => {
-  const { agent, id, taskId } = await begin({}, { partialWork: 'withhold' })
+  const { agent, id, taskId } = await world.begin({}, { partialWork: 'withhold' })
   agent.put(taskId, { ...status('failed'), artifacts })
   await trip.pass(3 * minute, 3)
   const seen = await trip.task(id, taskId)
@@ -270,56 +166,54 @@ const told: [string, boolean, (asked: { id: string }) => Answer][] = [
 test.each(told)(
   'whoever subscribes after %s was told is told it, too, and nobody twice',
   async (type, seen, answer) => {
-    const { agent, id } = await agentOf()
-    const taskId = `late-${made}`
+    const { agent, id } = await world.agentOf()
+    const taskId = `late-${id}`
     if (seen) agent.put(taskId, status('working'))
     const one = await trip.subscribe(id, { taskId })
     await trip.pass(3000, 3)
     agent.instead(answer)
     await trip.pass(hour, 20)
-    expect(types(one.client)).toEqual([type])
+    expect(typesTold(one.client)).toEqual([type])
     const two = await trip.subscribe(id, { taskId })
     await trip.pass(hour, 12)
-    expect(types(two.client)).toEqual([type])
-    expect(types(one.client)).toEqual([type])
+    expect(typesTold(two.client)).toEqual([type])
+    expect(typesTold(one.client)).toEqual([type])
   },
 )
 
 test('a task that an agent shows only minutes after its push is told to who waits for all of the agent’s', async () => {
-  const { agent, id } = await agentOf()
+  const { agent, id } = await world.agentOf()
   const wide = await trip.subscribe(id, { scope: 'agent' })
   agent.instead(({ method, id: call }) => (method === 'ListTasks' ? gone({ id: call }) : undefined))
   await trip.pass(3000, 3)
-  const taskId = `slow-${made}`
+  const taskId = `slow-${id}`
   expect(await push(wide.hook, statusPush(taskId, 'completed'))).toBe(202)
   await trip.pass(5 * minute, 30)
   agent.put(taskId, status('completed'))
   await trip.pass(hour, 12)
-  expect(types(wide.client)).toEqual(['task.lost_access', 'task.completed'])
+  expect(typesTold(wide.client)).toEqual(['task.lost_access', 'task.completed'])
 })
 
 test.each([[''], [{}], [{ code: 0, message: '' }]])(
   'a task beside the error %j that says nothing is told',
   async error => {
-    const { agent, taskId, client } = await begin()
+    const { agent, taskId, client } = await world.begin()
     agent.instead(({ id, params }) => ({
       body: JSON.stringify({ jsonrpc: '2.0', id, result: { ...status('completed'), id: params.id }, error }),
     }))
     await trip.pass(10 * minute, 6)
-    expect(types(client)).toEqual(['task.completed'])
+    expect(typesTold(client)).toEqual(['task.completed'])
     void taskId
   },
 )
 
 test('a signed push is disputed though the agent did not find the task at first', async () => {
-  const agent = await startScripted()
-  agents.push(agent)
+  const { agent, id } = await world.agentOf()
   const { origin, jwksUrl } = agent
-  const id = `odd-${++made}`
   const verification = { jwt: { jwksUrl, issuer: origin, algorithms: ['EdDSA'] } }
   const hand = { url: `${origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true, verification }
   await trip.call('PUT', `/v1/agents/${id}`, hand)
-  const taskId = `task-${made}`
+  const taskId = `task-of-${id}`
   agent.put(taskId, status('working'))
   const { hook, client } = await trip.subscribe(id, { taskId })
   await trip.pass(3000, 3)
@@ -329,7 +223,7 @@ test('a signed push is disputed though the agent did not find the task at first'
   await trip.pass(3 * minute, 20)
   agent.instead(undefined)
   await trip.pass(hour, 20)
-  expect(types(client)).toEqual(['task.disputed'])
+  expect(typesTold(client)).toEqual(['task.disputed'])
 })
 
 test('an agent that refuses the push config once is asked again, and one that always does not for ever', async () => {
@@ -337,8 +231,8 @@ test('an agent that refuses the push config once is asked again, and one that al
     [1, 'registered'],
     [1000, 'failed'],
   ] as const) {
-    const { agent, id } = await agentOf()
-    const taskId = `refused-${made}`
+    const { agent, id } = await world.agentOf()
+    const taskId = `refused-${id}`
     agent.put(taskId, { status: { state: 'TASK_STATE_WORKING' } })
     let refused = 0
     const kept: unknown[] = []
@@ -363,3 +257,42 @@ test('an agent that refuses the push config once is asked again, and one that al
     expect(refused).toBe(asked)
   }
 })
+
+const useless: [string, (asked: { id: string }) => Answer][] = [
+  ['unreadable', () => ({ body: '<html>portal</html>' })],
+  [
+    'failed',
+    ({ id }) => ({ body: JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'x' } }) }),
+  ],
+  [
+    'wrong_task',
+    ({ id }) => ({
+      body: JSON.stringify({ jsonrpc: '2.0', id, result: { ...status('completed'), id: 'z' } }),
+    }),
+  ],
+]
+test.each(useless)(
+  'answers that are %s for long are told to operations once, and the end once it is shown',
+  async (reason, answer) => {
+    const ops = trip.clients.make()
+    const target = `ops-${reason}`
+    ops.secret = (
+      await trip.call<{ secret: string }>('PUT', `/v1/targets/${target}`, { url: ops.url })
+    ).secret
+    await trip.call('PUT', '/v1/operations', { targets: [target] })
+    const { agent, id, taskId, client } = await world.begin()
+    await trip.subscribe(id, { taskId: `${taskId}-other` })
+    agent.instead(answer)
+    await trip.pass(9 * minute, 18)
+    expect(ops.told()).toEqual([])
+    await trip.pass(5 * hour, 60)
+    expect(ops.told()).toMatchObject([
+      { type: 'agent.unusable', data: { about: { agent: id }, reason, failingSince: expect.any(Number) } },
+    ])
+    agent.instead(undefined)
+    agent.put(taskId, status('completed'))
+    await trip.pass(20 * minute, 10)
+    expect(typesTold(client)).toEqual(['task.completed'])
+    await trip.call('DELETE', '/v1/operations')
+  },
+)

@@ -1,0 +1,62 @@
+// A world with agents that a test scripts, one each, and somebody who waits for a task of theirs.
+import type { Client } from './clients.ts'
+import { type Scripted, startScripted, status } from './scripted.ts'
+import { type Subscribed, startTrip, type Trip } from './trip.ts'
+
+export const minute = 60_000
+export const hour = 60 * minute
+export const day = 24 * hour
+
+export type Waits = {
+  trip: Trip
+  /** An agent of its own, so that what it is asked and how it fares is of one test alone. */
+  agentOf: (more?: Record<string, unknown>) => Promise<{ agent: Scripted; id: string }>
+  /** A number that no other agent of this world has. */
+  count: () => number
+  /** Somebody waits for a task that works. */
+  begin: (
+    more?: Record<string, unknown>,
+    asked?: Record<string, unknown>,
+  ) => Promise<Subscribed & { agent: Scripted; id: string; taskId: string }>
+  /** Ends with the world, too. */
+  alsoStop: (stop: () => Promise<unknown>) => void
+  stop: () => Promise<void>
+}
+
+/** Starts the world. */
+export async function startWaits(): Promise<Waits> {
+  const trip = await startTrip()
+  const stops: (() => Promise<unknown>)[] = [trip.stop]
+  let made = 0
+  const agentOf: Waits['agentOf'] = async more => {
+    const agent = await startScripted()
+    stops.push(agent.stop)
+    const id = `odd-${++made}`
+    await trip.call('PUT', `/v1/agents/${id}`, {
+      ...{ url: `${agent.origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true, ...more },
+    })
+    return { agent, id }
+  }
+  return {
+    trip,
+    agentOf,
+    count: () => ++made,
+    begin: async (more, asked) => {
+      const { agent, id } = await agentOf(more)
+      const taskId = `task-of-${id}`
+      agent.put(taskId, status('working'))
+      const subscribed = await trip.subscribe(id, { taskId, ...asked })
+      await trip.pass(3000, 3)
+      return { ...subscribed, agent, id, taskId }
+    },
+    alsoStop: stop => {
+      stops.push(stop)
+    },
+    stop: async () => {
+      await Promise.all(stops.map(stop => stop()))
+    },
+  }
+}
+
+/** What a client was told, by type. */
+export const typesTold = (client: Client): string[] => client.told().map(({ type }) => type)

@@ -1,0 +1,92 @@
+// A wish to cancel takes nobody's news: the task is looked at all the same, and the wish goes with whoever had it.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { status } from '../support/scripted.ts'
+import type { Trip } from '../support/trip.ts'
+import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+
+let world: Waits
+let trip: Trip
+beforeAll(async () => {
+  world = await startWaits()
+  trip = world.trip
+})
+afterAll(() => world.stop())
+
+const refusals: [string, object][] = [
+  ['fails', { status: 500 }],
+  ['takes no calls', { status: 429 }],
+  ['is not authorized', { status: 401 }],
+]
+for (const [how, answer] of refusals)
+  test(`the end of a task is told while its cancellation ${how}`, async () => {
+    const { agent, id, taskId, client } = await world.begin()
+    agent.instead(({ method }) => (method === 'CancelTask' ? answer : undefined))
+    await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+    await trip.pass(5000, 5)
+    agent.put(taskId, status('completed'))
+    await trip.pass(10 * minute, 10)
+    expect(typesTold(client)).toEqual(['task.completed'])
+    expect((await trip.task(id, taskId)).trouble).toBeUndefined()
+  })
+
+test('a cancellation that fails again and again is told as refused, and not asked for for ever', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  agent.instead(({ method }) => (method === 'CancelTask' ? { status: 401 } : undefined))
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(2 * hour, 60)
+  expect(typesTold(client)).toEqual(['task.cancel_refused'])
+  expect(client.told()[0]?.data).toMatchObject({ by: 'client', reason: 'unauthorized' })
+  const asked = () => agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length
+  const before = asked()
+  expect(before).toBeLessThanOrEqual(10)
+  await trip.pass(day, 6)
+  expect(asked()).toBe(before)
+})
+
+test('a cancellation that worked is not called refused, whatever its answer was', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  agent.instead(({ method }) => {
+    if (method !== 'CancelTask') return undefined
+    agent.put(taskId, status('canceled'))
+    return { body: '<html>done</html>' }
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(minute, 6)
+  expect(typesTold(client)).toEqual(['task.canceled'])
+  const { timeline } = await trip.task(id, taskId)
+  const notes = timeline.steps.map(({ note }) => note).filter(note => note !== undefined)
+  expect(notes).toEqual([expect.not.stringContaining('refused')])
+})
+
+test('a cancellation goes with the subscription whose budget asked for it', async () => {
+  const {
+    agent,
+    id,
+    taskId,
+    made: first,
+  } = await world.begin({}, { hopTimeoutSeconds: 600, onOverdue: 'cancel' })
+  const other = await trip.subscribe(id, { taskId })
+  await trip.pass(3000, 3)
+  agent.instead(() => ({ status: 503 }))
+  await trip.pass(20 * minute, 20)
+  await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
+  agent.instead(undefined)
+  await trip.pass(hour, 10)
+  expect(agent.calls(taskId).filter(({ method }) => method === 'CancelTask')).toEqual([])
+  await trip.call('DELETE', `/v1/subscriptions/${other.made.id}`)
+})
+
+test('a cancellation ends with the last subscription, and does not meet who comes later', async () => {
+  const { agent, id, taskId, made: first } = await world.begin()
+  agent.instead(() => ({ status: 503 }))
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(minute, 6)
+  await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
+  await trip.pass(10 * minute, 10)
+  agent.instead(undefined)
+  await trip.pass(30 * day, 10)
+  await trip.subscribe(id, { taskId })
+  await trip.pass(10 * minute, 10)
+  expect(agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length).toBeLessThan(8)
+  expect((await trip.task(id, taskId)).timeline.steps.filter(({ note }) => note !== undefined)).toEqual([])
+})
