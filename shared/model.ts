@@ -94,6 +94,8 @@ export type Registration = {
   status: 'handed_out' | 'registered' | 'unsupported' | 'failed'
   /** The agent's own words when it refused. */
   detail?: string
+  /** What refused it may pass: the agent is asked again for a day. */
+  again?: true
 }
 
 /** A task of an agent, registered or not, on whose behalf another one runs. */

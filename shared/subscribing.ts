@@ -1,5 +1,12 @@
 // Makes a subscription live and keeps its promises to the agent: hook, push config, first look, and its end. Used by the API, and by a timer where a request died.
-import { type HandedOut, handOut, type PushConfig, registerConfig, removeConfig } from './a2a/configs.ts'
+import {
+  type HandedOut,
+  handOut,
+  type PushConfig,
+  refused,
+  registerConfig,
+  removeConfig,
+} from './a2a/configs.ts'
 import { hookSecrets, hookUrl, signs } from './issued.ts'
 import { limits } from './limits.ts'
 import type { Agent, Registration, Subscription } from './model.ts'
@@ -97,10 +104,11 @@ async function registrationFor(relay: Relay, sub: Subscription, agent: Agent): P
     const made = await registerConfig(relay.net, endpoint, taskId, pushConfigOf(relay, sub, agent))
     if (!('status' in made)) return made
     // What the agent would not do in this version does not show that it speaks it.
-    if (made.status === 'failed') return { ok: false, trouble: 'failed', detail: made.detail ?? '' } as const
-    return { ok: true as const, registration: made }
+    if (made.status !== 'failed') return { ok: true as const, registration: made }
+    const trouble = made.again === true ? 'unreachable' : 'failed'
+    return { ok: false, trouble, detail: made.detail ?? '' } as const
   })
-  return called.ok ? called.registration : { status: 'failed', detail: called.detail }
+  return called.ok ? called.registration : refused(called)
 }
 
 /** For how long an agent that refused the push config is asked again: without it news come by looks alone. */
@@ -116,8 +124,10 @@ export async function makeWhole(world: Relay, sub: Subscription, taskId: string)
   if (await watchTask(relay, sub, taskId)) {
     const agent = await getAgent(relay.table, sub.tenant, sub.agent)
     const registration = agent && (await register(relay, sub, agent))
-    await lookSoon(relay, sub)
-    if (registration?.status === 'failed' && relay.now() < sub.createdAt + registerMs) return
+    const waits = registration?.again === true
+    if (waits && relay.now() < sub.createdAt + registerMs) return
+    // While one goes on refusing looks are made by the watch's own timer alone.
+    if (!waits) await lookSoon(relay, sub)
     relay.log({ step: 'subscription.finished', tenant: sub.tenant, subscription: sub.id, ...namesOf(sub) })
   }
   await untimeSubscription(relay.table, sub.ref, taskId)

@@ -148,9 +148,14 @@ const holds = (entries: unknown[], { id, url }: PushConfig): boolean =>
 const cannot = ({ code, trouble }: Failure): boolean =>
   code === codes.unsupportedOperation || trouble === 'unsupported_version'
 
-const refused = ({ code, detail }: Failure): Registration => ({
+/** Troubles that need not meet the next try. */
+const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'unauthorized'])
+
+/** What a failure makes of a push config. */
+export const refused = ({ code, trouble, detail }: Failure): Registration => ({
   status: code === codes.pushNotSupported ? 'unsupported' : 'failed',
   detail,
+  ...(passing.has(trouble) && { again: true }),
 })
 
 /** The hook is as secret as what is handed out with it, and an agent may quote its address in part. */

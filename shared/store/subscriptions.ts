@@ -86,7 +86,7 @@ export async function bindSubscription(
 
 /**
  * Records what came of the push config at the agent. Of a subscription that is bound to its task a timer has nothing left
- * to finish then, unless the agent refused: it may take the config later.
+ * to finish then, unless the agent refused for a reason that may pass.
  */
 export function recordRegistration(
   table: Table,
@@ -95,7 +95,7 @@ export function recordRegistration(
   now: number,
 ) {
   const key = subscriptionKey(ref)
-  const failed = registration.status === 'failed'
+  const waits = registration.again === true
   const timer = {
     slot: slotOf(key.pk, table.shards),
     due: now + wholeMs,
@@ -103,12 +103,12 @@ export function recordRegistration(
     group: agentGroup(tenant, agent),
   }
   const set = Object.keys(timer).map(name => `, #${name} = if_not_exists(#${name}, :${name})`)
-  const timed = failed ? set.join('') : ' REMOVE #slot, #due, #holds, #group'
+  const timed = waits ? set.join('') : ' REMOVE #slot, #due, #holds, #group'
   return update<Subscription>(
     table,
     key,
     `SET #registration = :registration${taskId === undefined ? '' : timed}`,
-    { registration, ...(taskId !== undefined && failed && timer) },
+    { registration, ...(taskId !== undefined && waits && timer) },
     'attribute_exists(#pk)',
   )
 }

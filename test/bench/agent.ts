@@ -26,6 +26,7 @@ const words = 'The report is ready: 14 pages, 3 findings, none of them urgent. '
 export async function startFast(now: () => number): Promise<FastAgent> {
   const tasks = new Map<string, { state: string; at: number; step: number }>()
   const looks = new Map<string, number[]>()
+  const configs = new Map<string, object>()
   let under = 0
   let most = 0
   const give = (id: string): object | undefined => {
@@ -52,7 +53,10 @@ export async function startFast(now: () => number): Promise<FastAgent> {
     if (agent.delayMs > 0) await sleep(agent.delayMs)
     under -= 1
     if (method === 'GetTask') looks.set(params.id, [...(looks.get(params.id) ?? []), now()])
-    const result = method === 'GetTask' ? give(params.id) : params
+    if (method === 'CreateTaskPushNotificationConfig') configs.set(params.taskId, params)
+    const listed = { configs: [configs.get(params.taskId)].filter(Boolean) }
+    const kept = method === 'ListTaskPushNotificationConfigs' ? listed : params
+    const result = method === 'GetTask' ? give(params.id) : kept
     const body = result === undefined ? { error: { code: -32001, message: 'Task not found' } } : { result }
     response
       .writeHead(200, { 'content-type': 'application/json' })

@@ -54,7 +54,7 @@ function pathsIn(value: unknown, known: string[], at = ''): string[] {
 
 /** What these answers have no reason to say, or only at times. */
 const rare = [
-  ...['about', 'afterMs', 'answer', 'data', 'disabledAt', 'earlier'],
+  ...['about', 'afterMs', 'again', 'answer', 'data', 'disabledAt', 'earlier'],
   ...['folded', 'nextProbeAt', 'queue', 'reason', 'times'],
 ]
 

@@ -5,7 +5,7 @@ import { billOf, billOfSilence, standing } from './bill.ts'
 import { type Ground, type Load, open, playDoor, playFlood, playSilence, playTrip, shut } from './loads.ts'
 import { print, printCalls } from './print.ts'
 
-/** The trip first: tasks of the other loads do not end, and their timers would be counted in. */
+/** Each on a ground of its own: tasks of the others that do not end, and their timers, would be counted in. */
 const plays: Record<string, (ground: Ground) => Promise<Load[]>> = {
   trip: async ground => [await playTrip(ground)],
   flood: async ground => [await playFlood(ground)],
@@ -17,15 +17,15 @@ const { values } = parseArgs({ options: { only: { type: 'string' }, calls: { typ
 const chosen = values.only?.split(',') ?? Object.keys(plays)
 const strange = chosen.find(name => plays[name] === undefined)
 if (strange !== undefined) throw new Error(`There is no load ${strange}; there are ${Object.keys(plays)}`)
-const ground = await open()
 const loads: Record<string, Load[]> = {}
-try {
-  for (const name of chosen) {
-    console.log(`Playing: ${name} ...`)
+for (const name of chosen) {
+  console.log(`Playing: ${name} ...`)
+  const ground = await open()
+  try {
     loads[name] = (await plays[name]?.(ground)) ?? []
+  } finally {
+    await shut(ground)
   }
-} finally {
-  await shut(ground)
 }
 
 const [door, flood, trip] = [loads.door?.[0], loads.flood?.[0], loads.trip?.[0]]
