@@ -35,10 +35,19 @@ afterAll(async () => {
 beforeEach(() => {
   id = `a${++named}`
   used = []
-  tokens.answer(rotate)
-  tokens.requests.length = 0
+  answering(rotate)
   agent.instead(undefined)
 })
+
+/** What the endpoint answers to this test's agent from now on. Agents of tests before go on asking, and count for nothing. */
+function answering(answer: Answer | ((asked: { body: string }) => Answer)): void {
+  const own = `/${id}`
+  tokens.answer(asked => {
+    if (asked.url !== own) return { status: 503 }
+    return typeof answer === 'function' ? answer(asked) : answer
+  })
+}
+const asked = () => tokens.requests.filter(({ url }) => url === `/${id}`)
 
 /** A server that rotates, and takes each refresh token once. */
 function rotate({ body }: { body: string }): Answer {
@@ -51,7 +60,12 @@ function rotate({ body }: { body: string }): Answer {
   return { body: JSON.stringify({ ...fresh, refresh_token: `r-${used.length}` }) }
 }
 
-const common = () => ({ type: 'oauth2', tokenUrl: tokens.origin, clientId: 'c', clientSecret: 's' })
+const common = () => ({
+  type: 'oauth2',
+  tokenUrl: `${tokens.origin}/${id}`,
+  clientId: 'c',
+  clientSecret: 's',
+})
 const byClient = () => ({ ...common(), grant: 'client_credentials' })
 const byToken = () => ({ ...common(), grant: 'refresh_token', refreshToken: 'r-0' })
 
@@ -69,12 +83,12 @@ const typesOf = (told: { type: string }[]) => told.map(({ type }) => type)
 
 test('a token endpoint that asks for a day is asked again within a quarter of an hour', async () => {
   await register(byClient())
-  tokens.answer({ status: 503, headers: { 'retry-after': '86400' } })
+  answering({ status: 503, headers: { 'retry-after': '86400' } })
   agent.put(id, status('completed'))
   const { client } = await trip.subscribe(id, { taskId: id })
   await trip.pass(minute, 2)
-  expect(tokens.requests.length).toBe(1)
-  tokens.answer(rotate)
+  expect(asked().length).toBe(1)
+  answering(rotate)
   await trip.pass(35 * minute, 35)
   expect(typesOf(client.told())).toEqual(['task.completed'])
 })
@@ -87,7 +101,7 @@ test.each<[name: string, answer: Answer]>([
   async (_name, answer) => {
     await register(byClient())
     expect(await healthOf()).toMatchObject({ token: { fault: null, failingSince: null } })
-    tokens.answer(answer)
+    answering(answer)
     agent.put(id, status('completed'))
     const { client } = await trip.subscribe(id, { taskId: id })
     await trip.pass(3 * hour, 60)
@@ -105,7 +119,7 @@ test.each<[name: string, answer: Answer]>([
         spent: false,
       },
     })
-    tokens.answer(rotate)
+    answering(rotate)
     await trip.pass(35 * minute, 35)
     expect(typesOf(client.told())).toEqual(['task.completed'])
     expect(typesOf(alarms())).toEqual(['agent.unreachable', 'agent.recovered'])
@@ -115,12 +129,12 @@ test.each<[name: string, answer: Answer]>([
 
 test("when it is a subscription's own, its client is told once, and the task's state after it", async () => {
   await register()
-  tokens.answer({ status: 500 })
+  answering({ status: 500 })
   agent.put(id, status('completed'))
   const { client } = await trip.subscribe(id, { taskId: id, credentials: byClient() })
   await trip.pass(3 * hour, 60)
   expect(typesOf(client.told())).toEqual(['subscription.credentials_expired'])
-  tokens.answer(rotate)
+  answering(rotate)
   await trip.pass(35 * minute, 35)
   expect(typesOf(client.told())).toEqual(['subscription.credentials_expired', 'task.completed'])
   expect(alarms()).toEqual([])
@@ -151,14 +165,14 @@ test.each(['agent', 'subscription'])(
 
 test('spent credentials that are put again are tried once more', async () => {
   await register(byToken())
-  tokens.answer({ body: '{"error":"invalid_grant"}' })
+  answering({ body: '{"error":"invalid_grant"}' })
   agent.put(id, status('completed'))
   const { client } = await trip.subscribe(id, { taskId: id })
   await trip.pass(hour, 12)
-  expect(tokens.requests.length).toBe(1)
+  expect(asked().length).toBe(1)
   expect(typesOf(alarms())).toEqual(['subscription.credentials_expired'])
   expect(await healthOf()).toMatchObject({ token: { fault: 'invalid_grant', spent: true } })
-  tokens.answer(rotate)
+  answering(rotate)
   await register(byToken())
   await trip.pass(hour, 60)
   expect(typesOf(client.told())).toEqual(['task.completed'])
