@@ -112,11 +112,8 @@ function heldOf(relay: World, owner: Owner, sealed: string, oauth: OAuth): Held 
   return { owner: { ref }, of, formerly, oauth, stands }
 }
 
-/** Of several subscriptions the one whose credentials were given last. */
-export const ownerOf = (subs: Subscription[]): Subscription | undefined => newestFirst(subs)[0]
-
-/** Those that have credentials of their own, by when they were given. */
-const newestFirst = (subs: Subscription[]): Subscription[] =>
+/** Those subscriptions that have credentials of their own, whose were given last first. */
+export const newestFirst = (subs: Subscription[]): Subscription[] =>
   subs
     .filter(sub => sub.credentials !== undefined)
     .sort((a, b) => (b.credentialsAt ?? 0) - (a.credentialsAt ?? 0))

@@ -3,7 +3,7 @@
 import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, alarmOf, isUnusable, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
-import { ownerOf } from './calling.ts'
+import { newestFirst } from './calling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
@@ -176,7 +176,7 @@ const isOfTask = (alarm: string): alarm is Exclude<Alarm, 'subscription.credenti
   alarm === 'task.lost_access' || alarm === 'task.orphaned' || alarm === 'task.too_large'
 
 /**
- * What is to be told of the trouble, once: to everybody on the watch, to the one subscription whose credentials ran
+ * What is to be told of the trouble, once: to everybody on the watch, to each subscription whose own credentials ran
  * out, or to the tenant if they are the agent's own.
  */
 async function raise(
@@ -189,8 +189,9 @@ async function raise(
   if (told === undefined) return { name: undefined, steps: [] }
   const { alarm, since } = told
   const credentials = alarm === 'subscription.credentials_expired'
-  const own = credentials ? ownerOf(audience.live) : undefined
-  const name = credentials && own === undefined ? 'agent' : alarm
+  // All of them were tried.
+  const owners = credentials ? newestFirst(audience.live) : []
+  const name = credentials && owners.length === 0 ? 'agent' : alarm
   if (name === watch.alarm) return { name, steps: alarmAnew(watch, audience) }
   if (name === 'agent') {
     const about = { agent: watch.agent }
@@ -199,6 +200,8 @@ async function raise(
     await tellOperations(relay, watch.tenant, about, { type, since: `${agent.etag} ${dayOf(since)}` })
     return { name, steps: [] }
   }
-  const more = own === undefined ? {} : { sub: own.ref }
-  return { name, steps: [writeStep(watch, alarm, since, more)] }
+  const steps = credentials
+    ? owners.map(({ ref }) => writeStep(watch, alarm, since, { sub: ref }))
+    : [writeStep(watch, alarm, since, {})]
+  return { name, steps }
 }

@@ -208,3 +208,16 @@ test('bad credentials of one subscription keep no news from another that has goo
   expect(typesOf(first.client.told())).toEqual(['task.completed'])
   expect(typesOf(second.client.told())).toContain('task.completed')
 })
+
+test('when the credentials of all are refused, each whose own they are is told', async () => {
+  await register()
+  agent.put(id, status('working'))
+  const credentials = (token: string) => ({ credentials: { type: 'bearer', token } })
+  const first = await trip.subscribe(id, { taskId: id, ...credentials('one') })
+  const second = await trip.subscribe(id, { taskId: id, ...credentials('two') })
+  await trip.pass(minute, 2)
+  agent.instead(() => ({ status: 401 }))
+  await trip.pass(7 * hour, 40)
+  for (const { client } of [first, second])
+    expect(typesOf(client.told())).toEqual(['subscription.credentials_expired'])
+})
