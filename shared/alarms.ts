@@ -16,15 +16,12 @@ export const orphanMs = 10 * 60_000
 const unusable: ReadonlySet<Trouble> = new Set(['wrong_task', 'unreadable', 'unsupported_version', 'failed'])
 
 /**
- * True when an agent has given nothing but unusable answers about a task for long: that is no client's news, and no
- * breaker sees it, for it answers.
- * @param failures looks in a row that failed, with the one at `now`
+ * True when an agent has given nothing but unusable answers of one kind about a task for long: that is no client's news,
+ * and no breaker sees it, for it answers.
+ * @param met with the look at `now` counted
  */
-export const isUnusable = (
-  { troubleSince }: Pick<Watch, 'troubleSince'>,
-  { trouble, failures }: { trouble: Trouble; failures: number },
-  now: number,
-): boolean => unusable.has(trouble) && failures >= aheadTries && now - (troubleSince ?? now) >= orphanMs
+export const isUnusable = ({ trouble, since, times }: Lasting, now: number): boolean =>
+  unusable.has(trouble) && times >= aheadTries && now - since >= orphanMs
 
 /** Counts one more look that met a lasting trouble; another kind of it begins anew, one that passes does not count. */
 export const metAgain = (met: Lasting | undefined, trouble: Trouble, now: number): Lasting =>

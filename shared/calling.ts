@@ -4,6 +4,7 @@ import type { Failure } from './a2a/trouble.ts'
 import { type Granting, type Held, tokenFor } from './granting.ts'
 import { canonical } from './hash.ts'
 import type { Agent, Credentials, OAuth, Subscription } from './model.ts'
+import { noteRefusal, wasRefused } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { namesOf, seal, unseal } from './seal.ts'
 import { getAgent } from './store/agents.ts'
@@ -33,10 +34,14 @@ const unsealCredentials = async (
 type Answer = { ok: true } | Failure
 type World = Granting & Pick<Relay, 'random' | 'trace'>
 
+/** So many credentials are tried for one call at most, and no others once it took so long: a look has 30 s in all. */
+const mostTried = 3
+const longestMs = 10_000
+
 /**
  * Calls an agent for these subscriptions: with the credentials that were given last, else the agent's own. Where those
- * are refused, or no token is to be had for them, the others are tried in turn: nobody's bad credentials keep the news
- * from those who see the same task.
+ * are refused, do not see the task, or get no token, some of the others are tried in turn, those last that were refused
+ * before: nobody's bad credentials keep the news from those who see the same task.
  * @param call one operation at the endpoint that it is given
  * @returns what the first that is not refused comes to, else the first's refusal
  */
@@ -46,14 +51,18 @@ export async function callAs<T extends Answer>(
   subs: Subscription[],
   call: (endpoint: Endpoint) => Promise<T>,
 ): Promise<T | Failure> {
-  const [first, ...others] = newestFirst(subs)
-  const rest =
-    first === undefined || subs.every(sub => sub.credentials !== undefined) ? others : [...others, undefined]
+  const began = relay.now()
+  const owners = newestFirst(subs)
+  const own: (Subscription | undefined)[] =
+    owners.length > 0 && owners.length === subs.length ? owners : [...owners, undefined]
+  const isLate = (one: Subscription | undefined) => wasRefused(relay.table, { agent, own: one }, began)
+  const [first, ...others] = [...own.filter(one => !isLate(one)), ...own.filter(isLate)]
   const answer = await callBy(relay, agent, subs, first, call)
-  if (!isRefused(answer)) return answer
-  for (const other of rest) {
+  if (!isInVain(answer)) return answer
+  for (const other of others.slice(0, mostTried - 1)) {
+    if (relay.now() - began > longestMs) break
     const next = await callBy(relay, agent, subs, other, call)
-    if (!isRefused(next)) return next
+    if (!isInVain(next)) return next
   }
   return answer
 }
@@ -64,11 +73,28 @@ const isRefused = (answer: Answer): boolean =>
     answer.trouble === 'credentials_expired' ||
     (answer.elsewhere === true && answer.busy !== true))
 
+/** Whether other credentials may come to more: who lacks the right to a task may be told that there is none. */
+const isInVain = (answer: Answer): boolean =>
+  isRefused(answer) || (!answer.ok && (answer.trouble === 'forbidden' || answer.trouble === 'not_found'))
+
+/** Calls with the credentials of one, and remembers whether they were taken. */
+async function callBy<T extends Answer>(
+  relay: World,
+  agent: Agent,
+  subs: Subscription[],
+  own: Subscription | undefined,
+  call: (endpoint: Endpoint) => Promise<T>,
+): Promise<T | Failure> {
+  const answer = await callWith(relay, agent, subs, own, call)
+  noteRefusal(relay.table, { agent, own }, isRefused(answer), relay.now())
+  return answer
+}
+
 /**
  * Calls with the credentials of one. An access token that the agent refuses is renewed once, and the call made once more.
  * @param own whose; the agent's own if undefined
  */
-async function callBy<T extends Answer>(
+async function callWith<T extends Answer>(
   relay: World,
   agent: Agent,
   subs: Subscription[],

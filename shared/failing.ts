@@ -5,10 +5,11 @@ import { type Alarm, alarmOf, isUnusable, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { newestFirst } from './calling.ts'
 import { drawShare } from './clock.ts'
-import type { Agent, Lasting, Trouble, Watch } from './model.ts'
+import type { Agent, Lasting, Subscription, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
 import { aheadTries, troubleMs } from './policy.ts'
 import type { Audience } from './publish.ts'
+import { wasRefused } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { freshOf, tell } from './saving.ts'
 import { writeStep } from './steps.ts'
@@ -36,6 +37,8 @@ type Fault = {
   failures: number
   /** Missing while the trouble is one that passes. */
   lasting: Lasting | undefined
+  /** How often in a row it was met, if it is one that may come to be told. */
+  met: Lasting | undefined
   /** Not the agent failed, but its token endpoint, which may serve again by itself. */
   elsewhere: boolean
   afterMs: number
@@ -43,10 +46,12 @@ type Fault = {
 
 function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs, elsewhere }: Failure): Fault {
   const failures = (watch.failures ?? 0) + 1
-  const lasting = lastingTroubles.has(trouble) ? metAgain(watch.lasting, trouble, relay.now()) : undefined
+  const isLasting = lastingTroubles.has(trouble)
+  const met = isLasting || trouble === 'failed' ? metAgain(watch.lasting, trouble, relay.now()) : undefined
+  const lasting = isLasting ? met : undefined
   // "At once" says nothing of when it will be better.
   const afterMs = retryAfterMs || troubleMs(lasting?.times ?? failures, drawShare(relay))
-  return { trouble, failures, lasting, elsewhere: elsewhere === true, afterMs }
+  return { trouble, failures, lasting, met, elsewhere: elsewhere === true, afterMs }
 }
 
 /** Settles a look that failed. */
@@ -59,15 +64,16 @@ export async function inTrouble(
   ask: Ask,
 ): Promise<Looked> {
   const fault = faultOf(relay, watch, answer)
-  const { trouble, failures, lasting, afterMs } = fault
+  const { trouble, failures, lasting, elsewhere, afterMs } = fault
   relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail: answer.detail, failures })
   if (trouble === 'wrong_task') await noteWrong(relay, watch)
-  const about = { kind: 'trouble', trouble, lasting: lasting !== undefined, afterMs } as const
+  // A token endpoint may serve again, and credentials be replaced: what was pushed is not given up for that.
+  const about = { kind: 'trouble', trouble, lasting: lasting !== undefined && !elsewhere, afterMs } as const
   if (watch.subs.length === 0) {
     await dropWatch(relay.table, watch, relay.now())
     return { ...about, watched: false }
   }
-  if (lasting !== undefined && relay.now() - lasting.since > nobodysMs && isNobodys(watch, audience)) {
+  if (isGone(lasting, relay.now()) && isNobodys(watch, audience)) {
     for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, relay.now())
     return { kind: 'dropped', why: trouble }
   }
@@ -83,6 +89,9 @@ export async function inTrouble(
 /** So long an agent may take to show a task that it pushed once, to whoever waits for all of its tasks. */
 const nobodysMs = 6 * 60 * 60_000
 
+const isGone = (lasting: Lasting | undefined, now: number): boolean =>
+  (lasting?.trouble === 'not_found' || lasting?.trouble === 'forbidden') && now - lasting.since > nobodysMs
+
 /** Pushed once and never seen: an agent-wide subscription does not wait for it for ever. */
 const isNobodys = ({ rev }: Watch, { live }: Audience): boolean =>
   rev === 0 && live.every(sub => sub.scope === 'agent')
@@ -93,18 +102,26 @@ async function note(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { trouble, failures, lasting, elsewhere }: Fault,
+  { trouble, failures, lasting, met, elsewhere }: Fault,
   ask: Ask,
 ): Promise<void> {
   const now = relay.now()
   const alarm = lasting && alarmOf(watch, lasting, now)
   const told = alarm && { alarm, since: lasting.since }
-  const { name, steps } = isUnusable(watch, { trouble, failures }, now)
-    ? await raiseUnusable(relay, watch, trouble)
-    : await raise(relay, watch, agent, audience, told)
+  const { name, steps } =
+    met !== undefined && isUnusable(met, now)
+      ? await raiseUnusable(relay, watch, met)
+      : await raise(relay, watch, agent, audience, told)
   const times = await timesNow(relay, watch, audience.live, now)
   const fault = {
-    ...{ trouble, troubleSince: watch.troubleSince ?? now, failures, lasting, alarm: name, ...times.saves },
+    ...{
+      trouble,
+      troubleSince: watch.troubleSince ?? now,
+      failures,
+      lasting: met,
+      alarm: name,
+      ...times.saves,
+    },
     due: nextDue(
       watch,
       agent,
@@ -148,19 +165,24 @@ function nextDue(
   return fired ? soon : sooner(watch, soon)
 }
 
-/** What is wrong with the agent itself is told to its tenant: by whichever task meets it first, once a day and kind. */
+/** What is wrong with the agent itself is told to its tenant, by whichever task meets it: once a day and kind at most. */
 async function raiseUnusable(
   relay: Relay,
-  { tenant, agent, taskId, troubleSince = relay.now(), alarm }: Watch,
-  trouble: Trouble,
+  { tenant, agent, taskId, alarm }: Watch,
+  { trouble, since: failingSince }: Lasting,
 ): Promise<{ name: string; steps: string[] }> {
-  if (alarm !== 'agent') {
+  // What the clients were told is taken back once the task is seen: that mark stays.
+  if (alarm !== undefined && isOfTask(alarm)) return { name: alarm, steps: [] }
+  if (alarm !== unusableMark) {
     const since = `${trouble} ${dayOf(relay.now())}`
-    const data = { reason: trouble, taskId, failingSince: troubleSince }
+    const data = { reason: trouble, taskId, failingSince }
     await tellOperations(relay, tenant, { agent }, { type: 'agent.unusable', since, data })
   }
-  return { name: 'agent', steps: [] }
+  return { name: unusableMark, steps: [] }
 }
+
+/** Mark of a watch whose trouble was told to the tenant alone. */
+const unusableMark = 'agent.unusable'
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
@@ -174,6 +196,13 @@ export function alarmAnew(watch: Watch, audience: Audience): string[] {
 /** Alarms that are everybody's on the watch, not about one's credentials. */
 const isOfTask = (alarm: string): alarm is Exclude<Alarm, 'subscription.credentials_expired'> =>
   alarm === 'task.lost_access' || alarm === 'task.orphaned' || alarm === 'task.too_large'
+
+/** Those whose own credentials were refused, of many that were not tried yet the newest's at least. */
+function refusedOf({ table, now }: Relay, agent: Agent, live: Subscription[]): Subscription[] {
+  const owners = newestFirst(live)
+  const refused = owners.filter(own => wasRefused(table, { agent, own }, now()))
+  return refused.length > 0 ? refused : owners.slice(0, 1)
+}
 
 /**
  * What is to be told of the trouble, once: to everybody on the watch, to each subscription whose own credentials ran
@@ -189,8 +218,7 @@ async function raise(
   if (told === undefined) return { name: undefined, steps: [] }
   const { alarm, since } = told
   const credentials = alarm === 'subscription.credentials_expired'
-  // All of them were tried.
-  const owners = credentials ? newestFirst(audience.live) : []
+  const owners = credentials ? refusedOf(relay, agent, audience.live) : []
   const name = credentials && owners.length === 0 ? 'agent' : alarm
   if (name === watch.alarm) return { name, steps: alarmAnew(watch, audience) }
   if (name === 'agent') {

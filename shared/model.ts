@@ -145,8 +145,10 @@ export type Subscription = {
   bindBy?: number
   /** When an agent-wide subscription is swept next by ListTasks. */
   sweepAt?: number
-  /** How far the last sweep reached. */
+  /** How far the last list that was gone through reached. */
   sweptAt?: number
+  /** The page that the next sweep goes on with, and when that list was begun. */
+  sweepPage?: { token: string; began: number }
 }
 
 /** One accepted push: dedupe record and work item in one. */
@@ -215,7 +217,7 @@ export type Watch = {
   trouble?: Trouble
   troubleSince?: number
   lasting?: Lasting
-  /** What was told of it: the type of the step, or `agent` if only the tenant was told that the agent's credentials ran out. */
+  /** What was told of it: the type of the step, or, if only the tenant was told, `agent` of credentials that ran out and `agent.unusable`. */
   alarm?: string
   /** Looks in a row that gave no task. */
   failures?: number

@@ -5,7 +5,7 @@ import { groupsOf, stragglersMs } from './pausing.ts'
 import { sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { firstNeeded } from './speaking.ts'
-import { getGate, removeGate, renewGate, restGate, type TargetName, timeGate } from './store/gates.ts'
+import { getGate, renewGate, restGate, retireGate, type TargetName, timeGate } from './store/gates.ts'
 import { targetGroup } from './store/keys.ts'
 import { callBack, type Retry, retriesOf } from './store/retries.ts'
 import { getTarget } from './store/targets.ts'
@@ -93,7 +93,7 @@ async function rest(relay: Relay, name: TargetName, target: Target | undefined, 
   if (left > 0) await timeGate(relay.table, name, gate.due, relay.now() + left)
   else {
     await restGate(relay.table, name, gate.due)
-    if (target === undefined) await removeGate(relay.table, name)
+    if (target === undefined) await retireGate(relay.table, name, gate.generation, relay.now())
   }
 }
 

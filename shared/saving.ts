@@ -97,7 +97,7 @@ export function judge(watch: Watch, task: Task, now: number): Known | Failure {
 function knownAfter(watch: Watch, task: Task, now: number): Known {
   const { change, digest, ring, restamp } = compare(watch, task, now)
   // Whoever was told that the task is lost hears of its state again.
-  const back = change === 'none' && watch.alarm !== undefined && watch.alarm !== 'agent' && watch.rev > 0
+  const back = change === 'none' && wasTold(watch.alarm) && watch.rev > 0
   const isNew = change === 'new' || back
   return {
     ...{ ok: true, change, isNew, ring },
@@ -110,6 +110,9 @@ function knownAfter(watch: Watch, task: Task, now: number): Known {
     digest: isNew ? digest : (watch.digest ?? digest),
   }
 }
+
+/** Whether the alarm was its clients' news: what the tenant alone was told takes back nothing. */
+const wasTold = (alarm: string | undefined): boolean => alarm !== undefined && !alarm.startsWith('agent')
 
 /** That the agent would not cancel is told, unless the task has ended meanwhile: then its end is. */
 function refusal({ rev, state }: Known, refused: Canceled['refused'], now: number): string[] {

@@ -18,9 +18,13 @@ export async function sendWake(relay: Relay, target: Target, wake: Wake): Promis
     body: JSON.stringify({
       type,
       timestamp: new Date(at).toISOString(),
-      data: { ...wake.data, ...where, state, rev, tooLarge, about },
+      data: { ...wake.data, ...defined({ ...where, state, rev, tooLarge, about }) },
     }),
     nowMs: relay.now(),
     ...(relay.trace !== undefined && { traceparent: nextSpan(relay.trace, relay.random(8)) }),
   })
 }
+
+/** Without what there is not: `data` may name the task that an operational wake is about. */
+const defined = (fields: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

@@ -7,11 +7,11 @@ import { limits } from '../../shared/limits.ts'
 import { NetError } from '../../shared/net.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { list, point, unpoint } from '../../shared/store/directory.ts'
-import { getGate, removeGate } from '../../shared/store/gates.ts'
+import { getGate, retireGate } from '../../shared/store/gates.ts'
 import { getOperations } from '../../shared/store/operations.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { getTarget, limitTarget, putTarget, removeTarget } from '../../shared/store/targets.ts'
-import { makeTarget, openSecret, type Wish } from '../../shared/targets.ts'
+import { makeTarget, nextGeneration, openSecret, type Wish } from '../../shared/targets.ts'
 import type { Gate, Target } from '../../shared/telling.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { readPage } from './cursor.ts'
@@ -145,10 +145,12 @@ export async function saveTarget(
   throw new RouseError('conflict', { detail: 'The target was changed by somebody else; try again.' })
 }
 
-/** Removes a target, then its gate, unless wakes may wait there for tick to end them, and its place in the list. */
+/** Removes a target, what its gate holds, unless wakes may wait there for tick to end them, and its place in the list. */
 export async function dropTarget(relay: Relay, tenant: string, target: string): Promise<void> {
+  const before = await getTarget(relay.table, tenant, target)
+  const generation = nextGeneration(before, await getGate(relay.table, { tenant, target })) - 1
+  await retireGate(relay.table, { tenant, target }, generation, relay.now())
   const removed = await removeTarget(relay.table, tenant, target)
-  await removeGate(relay.table, { tenant, target })
   await unpoint(relay.table, tenant, targetsOf, target)
   // Of two who delete it one counts it.
   if (removed && !isInline(target)) await giveBack(relay.table, tenant, 'targets', relay.now())

@@ -1,7 +1,7 @@
 // The item `gate` of a target: slots of the attempts under way, its pace, and whether it is paused. Settles who may call it; decides nothing.
 import type { Gate, Target } from '../telling.ts'
 import { slotOf, targetGateKey, targetGroup } from './keys.ts'
-import { get, remove, type Table, update, type Written } from './table.ts'
+import { get, type Table, update, type Written } from './table.ts'
 
 export type TargetName = Pick<Target, 'tenant' | 'target'>
 
@@ -228,6 +228,15 @@ export const restGate = (table: Table, name: TargetName, seen: number) =>
     '#due = :seen',
   )
 
-/** Removes the gate of a target that is gone, unless somebody may wait there. */
-export const removeGate = (table: Table, { tenant, target }: TargetName): Promise<boolean> =>
-  remove(table, targetGateKey(tenant, target), 'attribute_not_exists(#slot)')
+/**
+ * Leaves of the gate of a target that is gone no more than its generation, unless somebody may wait there: one that is
+ * made again under its name is above it, and what was on its way to the one before concerns it no more.
+ */
+export const retireGate = (table: Table, { tenant, target }: TargetName, generation: number, now: number) =>
+  update<Stored>(
+    table,
+    targetGateKey(tenant, target),
+    'SET #generation = :generation, #ttl = :ttl REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil, #free',
+    { generation, ttl: ttlOf(now) },
+    'attribute_not_exists(#slot) AND (attribute_not_exists(#generation) OR #generation <= :generation)',
+  )

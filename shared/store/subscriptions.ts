@@ -169,12 +169,19 @@ export const endSubscription = (table: Table, ref: string, status: 'deleted' | '
     status === 'deleted' ? '#status IN (:active, :expired)' : '#status = :active',
   )
 
-/** Sets the next sweep of an agent-wide subscription and how far back the last one reached. */
-export const recordSweep = (table: Table, ref: string, sweepAt: number, sweptAt: number) =>
+/**
+ * Sets the next sweep of an agent-wide subscription, how far back the last list that was gone through reached, and the
+ * page that the next one goes on with.
+ */
+export const recordSweep = (
+  table: Table,
+  ref: string,
+  { sweepAt, sweptAt, page }: { sweepAt: number; sweptAt: number; page: Subscription['sweepPage'] },
+) =>
   update<Subscription>(
     table,
     subscriptionKey(ref),
-    'SET #due = :sweepAt, #sweepAt = :sweepAt, #sweptAt = :sweptAt, #holds = :zero',
-    { sweepAt, sweptAt, zero: 0, active: 'active' },
+    `SET #due = :sweepAt, #sweepAt = :sweepAt, #sweptAt = :sweptAt, #holds = :zero${page === undefined ? ' REMOVE #sweepPage' : ', #sweepPage = :sweepPage'}`,
+    { sweepAt, sweptAt, zero: 0, active: 'active', ...(page !== undefined && { sweepPage: page }) },
     '#status = :active AND attribute_exists(#slot)',
   )

@@ -142,6 +142,53 @@ test('a 410 from an address that was replaced meanwhile leaves the new one in us
   expect(there.states()).toEqual(['completed'])
 })
 
+test('a 410 from an address of a target that was deleted meanwhile leaves the one made again under its name in use', async () => {
+  const [gone, there] = [trip.clients.make(), trip.clients.make()]
+  await trip.call('PUT', '/v1/targets/phoenix', { url: gone.url })
+  const { taskId } = await trip.begin(scene, { targets: ['phoenix'] })
+  gone.answer({ status: 410 })
+  const disabling = trip.hold(
+    ({ who, operation, body }) =>
+      who === 'deliver' && operation === 'UpdateItem' && JSON.stringify(body).includes('disabled'),
+  )
+  await scene.agent.setState(taskId, 'input-required')
+  await disabling.held
+  await trip.call('DELETE', '/v1/targets/phoenix')
+  there.secret = (
+    await trip.call<{ secret: string }>('PUT', '/v1/targets/phoenix', { url: there.url })
+  ).secret
+  disabling.release()
+  await trip.pass(2000)
+  await scene.agent.setState(taskId, 'completed')
+  await trip.settle()
+  expect(await trip.call('GET', '/v1/targets/phoenix')).toMatchObject({ status: 'active' })
+  expect(there.states()).toEqual(['completed'])
+})
+
+test('a slot that is taken for a target that was deleted meanwhile stops none that is made again under its name', async () => {
+  const [old, there] = [trip.clients.make(), trip.clients.make()]
+  for (const version of [1, 2, 3])
+    await trip.call('PUT', '/v1/targets/slotted', { url: `${old.url}?v=${version}` })
+  const { taskId } = await trip.begin(scene, { targets: ['slotted'] })
+  const taking = trip.hold(
+    ({ who, operation, body }) =>
+      who === 'deliver' &&
+      operation === 'UpdateItem' &&
+      JSON.stringify(body).includes('attribute_not_exists(#pausedUntil)'),
+  )
+  await scene.agent.setState(taskId, 'input-required')
+  await taking.held
+  await trip.call('DELETE', '/v1/targets/slotted')
+  there.secret = (
+    await trip.call<{ secret: string }>('PUT', '/v1/targets/slotted', { url: there.url })
+  ).secret
+  taking.release()
+  await trip.pass(2000)
+  await scene.agent.setState(taskId, 'completed')
+  await trip.pass(60_000, 6)
+  expect(there.states()).toContain('completed')
+})
+
 test('a retry more than a quarter of an hour away waits in the table and goes out by tick', async () => {
   const { client, taskId } = await trip.begin(scene)
   client.answer({ status: 500 })

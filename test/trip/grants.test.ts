@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Client } from '../support/clients.ts'
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { type Scripted, startScripted, status } from '../support/scripted.ts'
-import { startTrip, type Trip } from '../support/trip.ts'
+import { push, startTrip, statusPush, type Trip } from '../support/trip.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -220,4 +220,56 @@ test('when the credentials of all are refused, each whose own they are is told',
   await trip.pass(7 * hour, 40)
   for (const { client } of [first, second])
     expect(typesOf(client.told())).toEqual(['subscription.credentials_expired'])
+})
+
+test('what is pushed to a subscription that is not bound yet outlasts hours without a token for it', async () => {
+  await register()
+  answering({ status: 500 })
+  agent.put(id, status('completed'))
+  const { hook, client } = await trip.subscribe(id, { credentials: byClient() })
+  expect(await push(hook, statusPush(id, 'completed'))).toBe(202)
+  await trip.pass(2 * hour, 60)
+  answering(rotate)
+  await trip.pass(4 * hour, 60)
+  expect(typesOf(client.told())).toEqual(['task.completed'])
+})
+
+test('what is pushed to who waits for all of an agent outlasts a night without a token for it', async () => {
+  await register()
+  answering({ status: 500 })
+  agent.put(id, status('completed'))
+  agent.instead(({ id: call, method }) =>
+    method === 'ListTasks'
+      ? { body: JSON.stringify({ jsonrpc: '2.0', id: call, error: { code: -32601, message: 'no' } }) }
+      : undefined,
+  )
+  const { hook, client } = await trip.subscribe(id, { scope: 'agent', credentials: byClient() })
+  expect(await push(hook, statusPush(id, 'completed'))).toBe(202)
+  await trip.pass(8 * hour, 100)
+  answering(rotate)
+  await trip.pass(6 * hour, 60)
+  expect(typesOf(client.told())).toEqual(['subscription.credentials_expired', 'task.completed'])
+})
+
+test('of many bad credentials a few are tried in one look, and the good ones are found', async () => {
+  await register()
+  agent.put(id, status('working'))
+  const first = await trip.subscribe(id, { taskId: id, credentials: { type: 'bearer', token: 'good' } })
+  await trip.pass(minute)
+  for (let one = 0; one < 8; one++)
+    await trip.subscribe(id, { taskId: id, credentials: { type: 'bearer', token: `bad-${one}` } })
+  agent.instead(() =>
+    agent.calls(id).at(-1)?.headers.authorization === 'Bearer good' ? undefined : { status: 401 },
+  )
+  const before = agent.calls(id).length
+  await trip.pass(5 * minute, 20)
+  agent.put(id, status('completed'))
+  await trip.pass(30 * minute, 20)
+  expect(typesOf(first.client.told()).at(-1)).toBe('task.completed')
+  const calls = agent
+    .calls(id)
+    .slice(before)
+    .filter(({ method }) => method === 'GetTask').length
+  const looks = trip.stepsOf('look.failed', id).length + trip.stepsOf('task.looked', id).length
+  expect(calls).toBeLessThanOrEqual(3 * looks)
 })

@@ -287,7 +287,15 @@ test.each(useless)(
     expect(ops.told()).toEqual([])
     await trip.pass(5 * hour, 60)
     expect(ops.told()).toMatchObject([
-      { type: 'agent.unusable', data: { about: { agent: id }, reason, failingSince: expect.any(Number) } },
+      {
+        type: 'agent.unusable',
+        data: {
+          about: { agent: id },
+          reason,
+          taskId: expect.stringMatching(taskId),
+          failingSince: expect.any(Number),
+        },
+      },
     ])
     agent.instead(undefined)
     agent.put(taskId, status('completed'))
@@ -296,3 +304,78 @@ test.each(useless)(
     await trip.call('DELETE', '/v1/operations')
   },
 )
+
+test('what a client was told as lost is taken back, whatever the agent answered in between', async () => {
+  const { agent, taskId, client } = await world.begin({}, { states: ['working', 'completed'] })
+  agent.instead(gone)
+  await trip.pass(40 * minute, 40)
+  agent.instead(useless[1]?.[1])
+  await trip.pass(40 * minute, 40)
+  agent.instead(undefined)
+  await trip.pass(hour, 20)
+  expect(typesTold(client)).toEqual(['task.working', 'task.orphaned', 'task.working'])
+  agent.put(taskId, status('completed'))
+})
+
+test('one useless answer after an outage is no news to operations, and refused credentials after useless answers are', async () => {
+  const ops = trip.clients.make()
+  ops.secret = (await trip.call<{ secret: string }>('PUT', '/v1/targets/ops', { url: ops.url })).secret
+  await trip.call('PUT', '/v1/operations', { targets: ['ops'] })
+  const { agent, id, taskId } = await world.begin({ credentials: { type: 'bearer', token: 'secret' } })
+  const about = () => ops.told().filter(({ data }) => JSON.stringify(data).includes(`"${id}"`))
+  const html: Answer = { body: '<html>' }
+  agent.instead(() => ({ status: 503 }))
+  await trip.pass(30 * minute, 30)
+  const calls = agent.calls(taskId).length
+  agent.instead(() => (agent.calls(taskId).length > calls + 1 ? undefined : html))
+  await trip.pass(10 * minute, 10)
+  expect(about().map(({ type }) => type)).not.toContain('agent.unusable')
+  agent.instead(() => html)
+  await trip.pass(hour, 30)
+  agent.instead(() => ({ status: 401 }))
+  await trip.pass(2 * hour, 30)
+  const told = about().map(({ type }) => type)
+  expect(told.filter(type => /unusable|credentials/.test(type))).toEqual([
+    'agent.unusable',
+    'subscription.credentials_expired',
+  ])
+  await trip.call('DELETE', '/v1/operations')
+})
+
+test('a list that is longer than one sweep is gone through by the next ones', async () => {
+  const { agent, id } = await world.agentOf()
+  const wide = await trip.subscribe(id, { scope: 'agent' })
+  await trip.pass(2000)
+  const done = status('completed', { timestamp: new Date(trip.local.now() + 1000).toISOString() })
+  const names = Array.from({ length: 45 }, (_, page) => `page-${page}-of-${id}`)
+  for (const name of names) agent.put(name, done)
+  agent.instead(({ id: call, method, params }) => {
+    if (method !== 'ListTasks') return undefined
+    const page = Number((params as { pageToken?: string }).pageToken ?? 0)
+    const next = page + 1 < names.length ? String(page + 1) : ''
+    const result = { tasks: [{ id: names[page], ...done }], nextPageToken: next }
+    return { body: JSON.stringify({ jsonrpc: '2.0', id: call, result }) }
+  })
+  await trip.pass(hour, 60)
+  expect(new Set(wide.client.told().map(({ data }) => data.taskId))).toEqual(new Set(names))
+  await trip.call('DELETE', `/v1/subscriptions/${wide.made.id}`)
+})
+
+test.each([
+  ['forbids it', { status: 403 }],
+  ['says that there is none', undefined],
+])('news reach who sees a task though to a later subscription the agent %s', async (_, answer) => {
+  const { agent, id, taskId, client } = await world.begin(
+    {},
+    { credentials: { type: 'bearer', token: 'good' } },
+  )
+  const other = await trip.subscribe(id, { taskId, credentials: { type: 'bearer', token: 'less' } })
+  agent.instead(asked =>
+    agent.calls(taskId).at(-1)?.headers.authorization === 'Bearer less' ? (answer ?? gone(asked)) : undefined,
+  )
+  await trip.pass(5 * minute, 10)
+  agent.put(taskId, status('completed'))
+  await trip.pass(hour, 12)
+  expect(typesTold(client)).toEqual(['task.completed'])
+  expect(typesTold(other.client)).toEqual(['task.completed'])
+})
