@@ -11,7 +11,7 @@ import { addTransition } from './store/tails.ts'
 /** Troubles after which cancelling is tried again by a later look; any other answer is the agent's last word. */
 const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'unauthorized'])
 
-/** So often an agent that answers for the task, but not to this, is asked to cancel it: for an hour or so. */
+/** So often an agent that answers for the task, but not to this, is asked to cancel it: for a quarter of an hour at least. */
 const mostTries = 10
 
 /** What came of it: the task as it is, why the agent would not cancel it, or that it is to be asked once more. */
@@ -31,9 +31,10 @@ const reasons: ReadonlyMap<number | undefined, string> = new Map([
 ])
 
 /**
- * Looks at the task, and asks the agent to cancel it if it still goes on: its end is seen, whatever comes of the wish. An
- * agent that refuses, or cannot, is asked for the task anew: saving that ends the cancellation. A repeat is harmless:
- * what is canceled stays so (A2A 1.0 section 3.1.5).
+ * Looks at the task, and asks the agent to cancel it unless it has ended: its end is seen, whatever comes of the wish. An
+ * agent that answers nothing usable about the task is asked to cancel it as well. One that refuses, or cannot, is asked
+ * for the task anew: saving that ends the cancellation. A repeat is harmless: what is canceled stays so (A2A 1.0 section
+ * 3.1.5).
  */
 export async function cancelAt(
   relay: Relay,

@@ -1,4 +1,4 @@
-// Judges the budgets of a task with all that was delegated from it, as far as that is watched. Asks no agent and writes nothing.
+// Judges the budgets of a task with all that was delegated from it, as far as that is watched, and has them judged again. Asks no agent.
 import { isTerminal } from './a2a/task.ts'
 import { countsTree, nameOf, type Timed, type Times, timesOf } from './budgets.ts'
 import type { Subscription, Watch } from './model.ts'
@@ -52,15 +52,15 @@ async function openBelow(
 ): Promise<string[]> {
   const open = new Set<string>()
   const seen = new Set([nameOf({ agent, taskId })])
-  const above = [{ agent, taskId }]
-  for (let one = above.shift(); one !== undefined && seen.size <= mostTasks; one = above.shift()) {
+  const left = [{ agent, taskId }]
+  for (let one = left.shift(); one !== undefined && seen.size <= mostTasks; one = left.shift()) {
     const { pointers } = await list(table, tenant, below(one), mostTasks)
     const found = await Promise.all(pointers.map(({ ref }) => getWatch(table, ref)))
     for (const child of found.filter(watch => watch !== undefined)) {
       if (seen.size > mostTasks) break
       const name = nameOf(child)
       // Whoever names its parent may name one below it: a ring is gone through once.
-      if (!seen.has(name)) above.push(child)
+      if (!seen.has(name)) left.push(child)
       seen.add(name)
       if (!isTerminal(child.state) && child.subs.length > 0) open.add(name)
     }

@@ -12,7 +12,7 @@ export type Failure = {
   detail: string
   /** A2A or JSON-RPC error code (A2A 1.0 section 5.4), whatever the binding. */
   code?: number
-  /** Not the agent failed, but what stands before it: its token endpoint. `busy`: another worker renews the token. */
+  /** Not the agent failed, but what stands before it: its token endpoint. `busy`: another worker renews the token, or the credentials were replaced. */
   elsewhere?: true
   busy?: true
   /** What `Retry-After` asked for, at most a day. */
