@@ -147,9 +147,13 @@ export async function saveTarget(
 
 /** Removes a target, what its gate holds, unless wakes may wait there for tick to end them, and its place in the list. */
 export async function dropTarget(relay: Relay, tenant: string, target: string): Promise<void> {
-  const before = await getTarget(relay.table, tenant, target)
-  const generation = nextGeneration(before, await getGate(relay.table, { tenant, target })) - 1
-  await retireGate(relay.table, { tenant, target }, generation, relay.now())
+  const [before, gate] = await Promise.all([
+    getTarget(relay.table, tenant, target),
+    getGate(relay.table, { tenant, target }),
+  ])
+  // One that came with a subscription, and that nothing was sent to, leaves nothing.
+  if (gate !== undefined || !isInline(target))
+    await retireGate(relay.table, { tenant, target }, nextGeneration(before, gate) - 1, relay.now())
   const removed = await removeTarget(relay.table, tenant, target)
   await unpoint(relay.table, tenant, targetsOf, target)
   // Of two who delete it one counts it.
