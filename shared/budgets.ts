@@ -60,7 +60,9 @@ export function timesOf(
   const deadlines = subs.flatMap(sub => deadlinesOf(watch, sub)).filter(one => !ended || covers(one))
   const over = deadlines.filter(one => one.at <= now && isUntold(watch, one))
   const ends = ended ? [] : subs.filter(sub => sub.scope === 'task')
-  const late = ended ? undefined : over.find(({ sub }) => sub.onOverdue === 'cancel')
+  // A wish that stands is not replaced: it would lose its tries, and a client's go with a subscription.
+  const asks = !ended && watch.cancel === undefined
+  const late = asks ? over.find(({ sub }) => sub.onOverdue === 'cancel') : undefined
   const open = [...(ended ? [] : [nameOf(watch)]), ...below].slice(0, mostNamed).join(' ')
   const cancel: Cancel | undefined = late && {
     by: 'policy',

@@ -4,7 +4,9 @@ import type { Endpoint } from './a2a/endpoint.ts'
 import { isTerminal } from './a2a/task.ts'
 import { codes } from './a2a/trouble.ts'
 import { idsOf } from './asking.ts'
+import { drawShare } from './clock.ts'
 import type { Cancel, Subscription, Trouble, Watch } from './model.ts'
+import { troubleMs } from './policy.ts'
 import type { Relay } from './relay.ts'
 import { addTransition } from './store/tails.ts'
 
@@ -15,13 +17,10 @@ const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'u
 const mostTries = 10
 
 /** What came of it: the task as it is, why the agent would not cancel it, or that it is to be asked once more. */
-export type Canceled = Looked & { refused?: Refused; again?: Again }
+export type Canceled = Looked & { refused?: Refused; again?: Cancel }
 
 /** `reason`: `not_cancelable`, `not_supported`, or the trouble that it came to. */
 export type Refused = { by: Cancel['by']; why: string; reason: string }
-
-/** The wish with its tries counted, and the least wait that the agent asked for. */
-type Again = { cancel: Cancel; afterMs: number }
 
 /** Codes that say more than their trouble does. An agent that knows no such method is not asked for in vain again. */
 const reasons: ReadonlyMap<number | undefined, string> = new Map([
@@ -56,7 +55,8 @@ export async function cancelAt(
     return answer
   }
   if (passing.has(answer.trouble) && (!seen.ok || tries + 1 < mostTries)) {
-    const again = { cancel: { ...cancel, tries: tries + 1 }, afterMs: answer.retryAfterMs ?? 0 }
+    const waitMs = Math.max(answer.retryAfterMs ?? 0, troubleMs(tries + 1, drawShare(relay)))
+    const again = { ...cancel, tries: tries + 1, notBefore: relay.now() + Math.min(waitMs, longestWaitMs) }
     return seen.ok ? { ...seen, again } : seen
   }
   const now = await look()
@@ -80,8 +80,24 @@ async function noteIn(
   await addTransition(relay.table, watch.key, { at, source, rev: watch.rev, note })
 }
 
+/** The longest that an agent can put off a wish. */
+const longestWaitMs = 60 * 60_000
+
 /** The wish to cancel a task, if it still stands: one of a budget goes with its subscription. */
-export function wishOf({ cancel }: Pick<Watch, 'cancel'>, live: readonly Subscription[]): Cancel | undefined {
+export function standingOf(
+  { cancel }: Pick<Watch, 'cancel'>,
+  live: readonly Subscription[],
+): Cancel | undefined {
   const owner = cancel?.subscription
   return owner === undefined || live.some(({ id }) => id === owner) ? cancel : undefined
+}
+
+/** The same, once its time has come: an agent that would not do it is not asked by each look. */
+export function wishOf(
+  watch: Pick<Watch, 'cancel'>,
+  live: readonly Subscription[],
+  now: number,
+): Cancel | undefined {
+  const standing = standingOf(watch, live)
+  return (standing?.notBefore ?? 0) > now ? undefined : standing
 }

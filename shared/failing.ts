@@ -12,7 +12,7 @@ import type { Audience } from './publish.ts'
 import { wasRefused } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { freshOf, tell } from './saving.ts'
-import { writeStep } from './steps.ts'
+import { readStep, writeStep } from './steps.ts'
 import { countWrong } from './store/health.ts'
 import { dropWatch, leaveWatch, saveTrouble } from './store/watches.ts'
 import { nextTimer, putOff, sooner } from './timing.ts'
@@ -186,11 +186,13 @@ const unusableMark = 'agent.unusable'
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
-/** What was told of a trouble that stands is told to whoever joined since; to the others it is the wake that they have. */
+/** What was told of a trouble that stands is told to whoever joined since, and to nobody else. */
 export function alarmAnew(watch: Watch, audience: Audience): string[] {
   const { alarm, lasting } = watch
   if (alarm === undefined || !isOfTask(alarm) || lasting === undefined) return []
-  return freshOf(watch, audience).length === 0 ? [] : [writeStep(watch, alarm, lasting.since)]
+  // After a crash it is still to be told to everybody.
+  if (watch.owed.some(text => readStep(text).type === alarm)) return []
+  return freshOf(watch, audience).map(sub => writeStep(watch, alarm, lasting.since, { sub }))
 }
 
 /** Alarms that are everybody's on the watch, not about one's credentials. */

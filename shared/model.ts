@@ -253,8 +253,9 @@ export type Cancel = {
   key?: string
   /** Public id of the subscription whose budget asked: with it the wish ends. */
   subscription?: string
-  /** How often it was asked for in vain of an agent that answers otherwise. */
+  /** How often it was asked for in vain of an agent that answers otherwise, and when it is asked again (ms). */
   tries?: number
+  notBefore?: number
 }
 
 /** An artifact by its size and SHA-256 (hex), both of its canonical JSON (RFC 8785) in UTF-8. */

@@ -2,7 +2,7 @@
 import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import type { Canceled } from './canceling.ts'
+import { type Canceled, standingOf, wishOf } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, longestStamp, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
@@ -47,9 +47,20 @@ export async function save(
 ): Promise<Looked> {
   const now = relay.now()
   const { change, rev, state, changed, works, restamp } = known
+  // A wish that is not due yet stands on; one whose owner has gone does not, nor keep another budget from asking.
+  const wish = standingOf(watch, audience.live)
+  const held = wishOf(watch, audience.live, now) === undefined ? wish : undefined
+  const standing = again ?? held
   const pushed = ask.cause !== undefined
   const recorded = works && (await record(relay, watch, audience, { task, works, bytes, rev, now, pushed }))
-  const after = { ...watch, rev, changed, ...(state !== undefined && { state }) }
+  const { cancel: _, ...before } = watch
+  const after = {
+    ...before,
+    ...(wish && { cancel: wish }),
+    rev,
+    changed,
+    ...(state !== undefined && { state }),
+  }
   const times = await timesNow(relay, after, audience.live, now)
   const steps = [...times.steps, ...refusal(known, refused, now)]
   const publishes = steps.length > 0 || isToldNow(watch, audience, known)
@@ -64,7 +75,7 @@ export async function save(
     lease: publishes ? watch.lease : 0,
     ...(due !== undefined && { due }),
     ...recorded,
-    ...(again !== undefined && { cancel: again.cancel }),
+    ...(standing !== undefined && { cancel: standing }),
     ...times.saves,
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
@@ -74,7 +85,8 @@ export async function save(
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
   if (publishes) await tell(relay, saved, audience, times.next)
-  if (saved.cancel !== undefined && !isTerminal(saved.state)) await cancelSoon(relay, saved, again?.afterMs)
+  if (saved.cancel !== undefined && held === undefined && !isTerminal(saved.state))
+    await cancelSoon(relay, saved)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   else if (restamp !== undefined && watch.restamp === undefined) await lookAgain(relay, saved)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)

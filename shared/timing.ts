@@ -1,8 +1,7 @@
 // When a watched task is looked at next: by its timer, by the queue's own delay, or by a message that was put off. Asks no agent.
-import { drawShare } from './clock.ts'
 import type { NoticeMessage, WatchMessage } from './messages.ts'
 import type { Agent, Watch } from './model.ts'
-import { floorMs, pollMs, troubleMs, windowMs } from './policy.ts'
+import { floorMs, pollMs, windowMs } from './policy.ts'
 import { longestDelayMs, sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { agentGroup } from './store/keys.ts'
@@ -43,13 +42,15 @@ export const lookAgain = (relay: Relay, watch: Watch): Promise<void> =>
   putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, 2 * windowMs)
 
 /**
- * A task that is to be canceled is so by the next look, as soon as there may be one; what was tried in vain, later and later.
- * @param afterMs least wait, if the agent asked for one
+ * A task that is to be canceled is so by the next look, as soon as there may be one. What was tried in vain is when its
+ * time has come, by a look that no push rides on: the others do not wait for it.
  */
-export function cancelSoon(relay: Relay, watch: Watch, afterMs = 0): Promise<void> {
-  const tries = watch.cancel?.tries ?? 0
-  const delayMs = tries === 0 ? windowMs : Math.max(afterMs, troubleMs(tries, drawShare(relay)))
-  return putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key }, delayMs)
+export function cancelSoon(relay: Relay, watch: Watch): Promise<void> {
+  const message = { v: 1, kind: 'watch', watch: watch.key } as const
+  const waitMs = (watch.cancel?.notBefore ?? 0) - relay.now()
+  if (waitMs <= 0) return putOff(relay, watch, message, windowMs)
+  const delayMs = Math.min(Math.max(waitMs, windowMs), longestDelayMs)
+  return sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), message, delayMs)
 }
 
 /** Queues a message for later, then marks that a look will come: the other way round a crash would cost minutes. */

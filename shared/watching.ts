@@ -154,7 +154,7 @@ async function lookOutside(
   ask: Ask,
   { agent, turn }: Called,
 ): Promise<Looked> {
-  const cancel = wishOf(watch, audience.live)
+  const cancel = wishOf(watch, audience.live, relay.now())
   const answer = await callInVersion(
     relay,
     { agent, calls: seenOf(relay, agent).calls },
@@ -174,6 +174,10 @@ async function lookOutside(
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   const bound = ask.unbound === undefined ? watch : await bind(relay, watch, ask.unbound)
   if (bound === undefined) return { kind: 'dropped', why: 'bound_elsewhere' }
+  if (bound !== watch && joinsTree(bound) && !(await remindAbove(relay, bound))) {
+    await freeWatch(relay.table, bound)
+    return { kind: 'waits', ms: windowMs }
+  }
   const known = judge(bound, answer.task, relay.now())
   if (!known.ok) return inTrouble(relay, bound, agent, audience, known, ask)
   return save(relay, bound, agent, audience, answer, known, ask)

@@ -108,8 +108,8 @@ export function recordRegistration(
     table,
     key,
     `SET #registration = :registration${taskId === undefined ? '' : timed}`,
-    { registration, ...(taskId !== undefined && waits && timer) },
-    'attribute_exists(#pk)',
+    { registration, active: 'active', ...(taskId !== undefined && waits && timer) },
+    '#status = :active',
   )
 }
 

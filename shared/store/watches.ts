@@ -133,12 +133,15 @@ export async function leaveWatch(table: Table, watch: string, ref: string, now: 
   if (left.ok && left.item !== undefined && left.item.subs === undefined) await endWatch(table, watch, now)
 }
 
+/** What is known of a look that failed. Whoever comes later begins anew, with what the agent says then. */
+const troubled = ['trouble', 'troubleSince', 'lasting', 'failures', 'alarm'] as const
+
 /** Ends a watch nobody is subscribed to: no timer, nothing owed or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>
   update<Stored>(
     table,
     watchKey(watch),
-    'SET #ttl = :ttl REMOVE #slot, #due, #owed, #cancel',
+    `SET #ttl = :ttl REMOVE #slot, #due, #owed, #cancel, ${troubled.map(name => `#${name}`).join(', ')}`,
     { ttl: Math.ceil(now / 1000) + keptSeconds },
     'attribute_exists(#pk) AND attribute_not_exists(#subs)',
   )
@@ -221,12 +224,11 @@ export async function saveLook(
   const { trail = {}, ...facts } = seen
   const tail = trailChange(trail)
   const present = Object.entries({ ...facts, holds: 0 }).filter(([, value]) => value !== undefined)
+  // What was told of a trouble is taken back by what is known of the task: an older answer is not that.
+  const standing = (name: string): boolean =>
+    seen.backSince !== undefined && (name === 'alarm' || name === 'lasting')
   const gone = [
-    'trouble',
-    'troubleSince',
-    'lasting',
-    'failures',
-    'alarm',
+    ...troubled.filter(name => !standing(name)),
     ...(seen.backSince === undefined ? ['backSince'] : []),
     ...(seen.tooLarge === undefined ? ['tooLarge'] : []),
     ...(seen.restamp === undefined ? ['restamp'] : []),

@@ -1,7 +1,7 @@
 // A wish to cancel takes nobody's news: the task is looked at all the same, and the wish goes with whoever had it.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { status } from '../support/scripted.ts'
-import type { Trip } from '../support/trip.ts'
+import { push, statusPush, type Trip } from '../support/trip.ts'
 import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
 
 let world: Waits
@@ -89,4 +89,48 @@ test('a cancellation ends with the last subscription, and does not meet who come
   await trip.pass(10 * minute, 10)
   expect(agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length).toBeLessThan(8)
   expect((await trip.task(id, taskId)).timeline.steps.filter(({ note }) => note !== undefined)).toEqual([])
+})
+
+test('a cancellation that fails is tried when its time has come, not by each look that a push brings', async () => {
+  const { agent, id, taskId, hook, client } = await world.begin({}, { states: ['working', 'completed'] })
+  agent.instead(({ method }) =>
+    method === 'CancelTask' ? { status: 503, headers: { 'retry-after': '600' } } : undefined,
+  )
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  const cancels = () => agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length
+  for (let second = 0; second < 90; second += 3) {
+    agent.put(taskId, { ...status('working'), artifacts: [{ artifactId: `a-${second}`, parts: [] }] })
+    await push(hook, { ...statusPush(taskId, 'working'), step: second })
+    await trip.pass(3000)
+  }
+  expect(cancels()).toBe(1)
+  // What changes meanwhile is told at once all the same.
+  expect(client.told().length).toBeGreaterThan(10)
+  agent.instead(({ method }) => {
+    if (method === 'CancelTask') agent.put(taskId, status('canceled'))
+    return undefined
+  })
+  await trip.pass(20 * minute, 40)
+  expect(cancels()).toBe(2)
+  expect((await trip.task(id, taskId)).state).toBe('canceled')
+})
+
+test('a budget that runs out while another has the task canceled replaces no wish, and follows one that goes', async () => {
+  const {
+    agent,
+    id,
+    taskId,
+    made: first,
+  } = await world.begin({}, { hopTimeoutSeconds: 600, onOverdue: 'cancel' })
+  agent.instead(({ method }) => (method === 'CancelTask' ? { status: 503 } : undefined))
+  const second = await trip.subscribe(id, { taskId, endToEndSeconds: 700, onOverdue: 'cancel' })
+  await trip.pass(12 * minute, 24)
+  await trip.call('DELETE', `/v1/subscriptions/${second.made.id}`)
+  agent.instead(({ method }) => {
+    if (method === 'CancelTask') agent.put(taskId, status('canceled'))
+    return undefined
+  })
+  await trip.pass(2 * hour, 40)
+  expect((await trip.task(id, taskId)).state).toBe('canceled')
+  await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
 })

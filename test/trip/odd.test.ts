@@ -379,3 +379,48 @@ test.each([
   expect(typesTold(client)).toEqual(['task.completed'])
   expect(typesTold(other.client)).toEqual(['task.completed'])
 })
+
+test('what was told as orphaned is taken back though an older answer comes first', async () => {
+  const { agent, taskId, client } = await world.begin()
+  const asks = { status: { state: 'TASK_STATE_INPUT_REQUIRED', message: { messageId: 'm', parts: [] } } }
+  agent.put(taskId, asks)
+  await trip.pass(10 * minute, 10)
+  agent.instead(gone)
+  await trip.pass(hour, 30)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.orphaned'])
+  agent.put(taskId, status('working'))
+  const before = agent.calls(taskId).length
+  agent.instead(() => {
+    if (agent.calls(taskId).length > before + 1) agent.put(taskId, asks)
+    return undefined
+  })
+  await trip.pass(6 * hour, 60)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.orphaned', 'task.input_required'])
+})
+
+test('a task that is pushed again long after it was given up is asked for with patience anew', async () => {
+  const { agent, id } = await world.agentOf()
+  const wide = await trip.subscribe(id, { scope: 'agent' })
+  agent.instead(({ method, id: call }) => (method === 'ListTasks' ? gone({ id: call }) : undefined))
+  await trip.pass(3000, 3)
+  const taskId = `again-${id}`
+  await push(wide.hook, statusPush(taskId, 'completed'))
+  await trip.pass(day, 60)
+  await push(wide.hook, { ...statusPush(taskId, 'completed'), again: true })
+  await trip.pass(4000, 4)
+  agent.put(taskId, status('completed'))
+  await trip.pass(hour, 12)
+  expect(typesTold(wide.client).at(-1)).toBe('task.completed')
+})
+
+test('a task that its own push binds below a root that has ended is covered by the budget of the root', async () => {
+  const root = await world.begin({}, { endToEndSeconds: 3600 })
+  root.agent.put(root.taskId, status('completed'))
+  await trip.pass(5 * minute, 5)
+  const child = `${root.taskId}-pushed`
+  root.agent.put(child, status('working'))
+  const below = await trip.subscribe(root.id, { parentTask: { agent: root.id, taskId: root.taskId } })
+  await push(below.hook, statusPush(child, 'working'))
+  await trip.pass(2 * hour, 24)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+})
