@@ -96,6 +96,9 @@ const isGone = (lasting: Lasting | undefined, now: number): boolean =>
 const isNobodys = ({ rev }: Watch, { live }: Audience): boolean =>
   rev === 0 && live.every(sub => sub.scope === 'agent')
 
+/** The mark of what was told, what is told now, and whose credentials were told to have run out. */
+type Raised = { name: string | undefined; steps: string[]; expired?: string[] }
+
 /** Saves what is known of the trouble and tells what it has come to. */
 async function note(
   relay: Relay,
@@ -108,7 +111,7 @@ async function note(
   const now = relay.now()
   const alarm = lasting && alarmOf(watch, lasting, now)
   const told = alarm && { alarm, since: lasting.since }
-  const { name, steps } =
+  const { name, steps, expired } =
     met !== undefined && isUnusable(met, now)
       ? await raiseUnusable(relay, watch, met)
       : await raise(relay, watch, agent, audience, told)
@@ -120,6 +123,7 @@ async function note(
       failures,
       lasting: met,
       alarm: name,
+      expired,
       ...times.saves,
     },
     due: nextDue(
@@ -170,7 +174,7 @@ async function raiseUnusable(
   relay: Relay,
   { tenant, agent, taskId, alarm }: Watch,
   { trouble, since: failingSince }: Lasting,
-): Promise<{ name: string; steps: string[] }> {
+): Promise<Raised> {
   // What the clients were told is taken back once the task is seen: that mark stays.
   if (alarm !== undefined && isOfTask(alarm)) return { name: alarm, steps: [] }
   if (alarm !== unusableMark) {
@@ -216,22 +220,35 @@ async function raise(
   agent: Agent,
   audience: Audience,
   told: { alarm: Alarm; since: number } | undefined,
-): Promise<{ name: string | undefined; steps: string[] }> {
+): Promise<Raised> {
   if (told === undefined) return { name: undefined, steps: [] }
   const { alarm, since } = told
-  const credentials = alarm === 'subscription.credentials_expired'
-  const owners = credentials ? refusedOf(relay, agent, audience.live) : []
-  const name = credentials && owners.length === 0 ? 'agent' : alarm
-  if (name === watch.alarm) return { name, steps: alarmAnew(watch, audience) }
-  if (name === 'agent') {
-    const about = { agent: watch.agent }
-    const type = 'subscription.credentials_expired'
-    // Many tasks meet it; those that meet it on another day tell it again, for it may have been mended in between.
-    await tellOperations(relay, watch.tenant, about, { type, since: `${agent.etag} ${dayOf(since)}` })
-    return { name, steps: [] }
+  if (alarm !== 'subscription.credentials_expired') {
+    if (alarm === watch.alarm) return { name: alarm, steps: alarmAnew(watch, audience) }
+    return { name: alarm, steps: [writeStep(watch, alarm, since)] }
   }
-  const steps = credentials
-    ? owners.map(({ ref }) => writeStep(watch, alarm, since, { sub: ref }))
-    : [writeStep(watch, alarm, since, {})]
-  return { name, steps }
+  const owners = refusedOf(relay, agent, audience.live)
+  if (owners.length > 0) return raiseExpired(watch, owners, since)
+  const name = `agent ${agent.etag}`
+  if (name !== watch.alarm) {
+    // Many tasks meet it; those that meet it on another day tell it again, for it may have been mended in between.
+    const met = `${agent.etag} ${dayOf(since)}`
+    await tellOperations(relay, watch.tenant, { agent: watch.agent }, { type: alarm, since: met })
+  }
+  return { name, steps: [] }
+}
+
+/** Each is told once of the credentials that it has: of others that are given later anew. */
+function raiseExpired(
+  watch: Watch,
+  owners: Subscription[],
+  since: number,
+): { name: string; steps: string[]; expired: string[] } {
+  const name = 'subscription.credentials_expired'
+  const nameOf = ({ ref, credentialsAt = 0 }: Subscription) => `${ref} ${credentialsAt}`
+  const known = watch.expired ?? []
+  const steps = owners
+    .filter(own => !known.includes(nameOf(own)))
+    .map(({ ref, credentialsAt = 0 }) => writeStep(watch, name, Math.max(since, credentialsAt), { sub: ref }))
+  return { name, steps, expired: [...new Set([...known, ...owners.map(nameOf)])] }
 }

@@ -219,12 +219,15 @@ export type Watch = {
   lasting?: Lasting
   /** What was told of it: the type of the step, or, if only the tenant was told, `agent` of credentials that ran out and `agent.unusable`. */
   alarm?: string
+  /** Refs of the subscriptions that were told that their credentials ran out, each with when those were given. */
+  expired?: string[]
   /** Looks in a row that gave no task. */
   failures?: number
   /** The agent's own time of the state that is known. */
   stamp?: string
   /** Another time that the agent gave since to the same question; one that it gives twice makes it a new one. */
   restamp?: string
+  restampSince?: number
   /** Somebody who subscribed, and may have left since, wants the content of unfinished work withheld. */
   withheld?: boolean
   /** The task that this one was delegated from, as `agent/task`: of several that subscriptions name, the first. */

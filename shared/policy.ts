@@ -15,7 +15,7 @@ export const leaseMs = 32 * second
 /** How often a look is repeated because the agent does not show yet what a push named. */
 export const aheadTries = 5
 /** For how long answers that were seen before are taken for those of a lagging replica. */
-const replicaMs = minute
+export const replicaMs = minute
 /** When a notice is looked for again. */
 export const noticeTimerMs = minute
 /** How long a subscription may wait for its first push. */
@@ -105,8 +105,12 @@ export function compare(
   // A question that has no id is told from one before by its time.
   const digest = idOf(...parts, asked ? stamp : '')
   const exact = idOf(digest, task.timestamp ?? '')
-  if (isTerminal(watch.state) || digest === watch.digest)
-    return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring }
+  if (isTerminal(watch.state) || digest === watch.digest) {
+    // It may be an older replica's that answers now: the other time still stands to be answered again.
+    const { restamp } = watch
+    const stands = restamp !== undefined && isBefore(task.timestamp, restamp) ? { restamp } : {}
+    return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring, ...stands }
+  }
   const lagging = watch.backSince === undefined || now - watch.backSince < replicaMs
   // An end can be no older answer than a state that goes on, whatever the clocks of the agent's hosts say.
   const ended = isTerminal(task.state)

@@ -4,7 +4,7 @@ import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { type Canceled, standingOf, wishOf } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, isUnpublished, longestStamp, windowMs } from './policy.ts'
+import { compare, isAhead, isUnpublished, longestStamp, replicaMs, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import type { Relay } from './relay.ts'
@@ -88,7 +88,7 @@ export async function save(
   if (saved.cancel !== undefined && held === undefined && !isTerminal(saved.state))
     await cancelSoon(relay, saved)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
-  else if (restamp !== undefined && watch.restamp === undefined) await lookAgain(relay, saved)
+  else if (restamp !== undefined && isUnsettled(watch, restamp, now)) await lookAgain(relay, saved)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
     : shown(saved)
@@ -122,6 +122,10 @@ function knownAfter(watch: Watch, task: Task, now: number): Known {
     digest: isNew ? digest : (watch.digest ?? digest),
   }
 }
+
+/** Whether another look is to tell soon if a question was asked anew: at first, and while replicas may lag. */
+const isUnsettled = (watch: Watch, restamp: string, now: number): boolean =>
+  watch.restamp === undefined || (watch.restamp === restamp && now - (watch.restampSince ?? now) < replicaMs)
 
 /** Whether the alarm was its clients' news: what the tenant alone was told takes back nothing. */
 const wasTold = (alarm: string | undefined): boolean => alarm !== undefined && !alarm.startsWith('agent')
@@ -157,7 +161,7 @@ function factsOf(
     ...(isNew &&
       restamp === undefined &&
       task.timestamp !== undefined && { stamp: task.timestamp.slice(0, longestStamp) }),
-    ...(restamp !== undefined && { restamp }),
+    ...(restamp !== undefined && { restamp, restampSince: watch.restampSince ?? now }),
     ...((isNew ? task.tooLarge : watch.tooLarge) === true && { tooLarge: true }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
   }

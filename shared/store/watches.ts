@@ -134,7 +134,7 @@ export async function leaveWatch(table: Table, watch: string, ref: string, now: 
 }
 
 /** What is known of a look that failed. Whoever comes later begins anew, with what the agent says then. */
-const troubled = ['trouble', 'troubleSince', 'lasting', 'failures', 'alarm'] as const
+const troubled = ['trouble', 'troubleSince', 'lasting', 'failures', 'alarm', 'expired'] as const
 
 /** Ends a watch nobody is subscribed to: no timer, nothing owed or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>
@@ -190,21 +190,17 @@ export const freeWatch = (table: Table, watch: Watch) =>
   )
 
 /** What a look that saw the task saves. Fields left out stay as they are. */
-export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> & {
-  state?: TaskState
-  contextId?: string
-  stamp?: string
-  restamp?: string
-  backSince?: number
-  due?: number
-  works?: string
-  snap?: number
-  tooLarge?: boolean
-  /** What becomes of the transitions that wait. */
-  trail?: Trail
-  overdueAt?: number
-  cancel?: Cancel
-}
+export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> &
+  Partial<Pick<Watch, 'stamp' | 'restamp' | 'restampSince' | 'works' | 'snap' | 'backSince'>> & {
+    state?: TaskState
+    contextId?: string
+    due?: number
+    tooLarge?: boolean
+    /** What becomes of the transitions that wait. */
+    trail?: Trail
+    overdueAt?: number
+    cancel?: Cancel
+  }
 
 /** Adds steps to what is owed, in the write that makes them true: a crash can lose neither without the other. */
 const owing = (steps: string[]): string => (steps.length > 0 ? ' ADD #owed :steps' : '')
@@ -231,7 +227,7 @@ export async function saveLook(
     ...troubled.filter(name => !standing(name)),
     ...(seen.backSince === undefined ? ['backSince'] : []),
     ...(seen.tooLarge === undefined ? ['tooLarge'] : []),
-    ...(seen.restamp === undefined ? ['restamp'] : []),
+    ...(seen.restamp === undefined ? ['restamp', 'restampSince'] : []),
     // Only what this look knew of: another may have been asked for meanwhile.
     ...(watch.cancel !== undefined && seen.cancel === undefined ? ['cancel'] : []),
   ]
@@ -259,6 +255,7 @@ export type Fault = Pick<Watch, 'overdueAt' | 'cancel'> & {
   lasting?: Lasting | undefined
   due?: number | undefined
   alarm?: string | undefined
+  expired?: string[] | undefined
 }
 
 /**

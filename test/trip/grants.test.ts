@@ -7,6 +7,7 @@ import { push, startTrip, statusPush, type Trip } from '../support/trip.ts'
 
 const minute = 60_000
 const hour = 60 * minute
+const day = 24 * hour
 
 let trip: Trip
 let tokens: Receiver
@@ -272,4 +273,20 @@ test('of many bad credentials a few are tried in one look, and the good ones are
     .filter(({ method }) => method === 'GetTask').length
   const looks = trip.stepsOf('look.failed', id).length + trip.stepsOf('task.looked', id).length
   expect(calls).toBeLessThanOrEqual(3 * looks)
+})
+
+test('each subscription whose own credentials run out is told so once, and once more of others that are refused', async () => {
+  await register()
+  agent.put(id, status('working'))
+  agent.instead(() => ({ status: 401 }))
+  const bad = (token: string) => ({ type: 'bearer', token })
+  const one = await trip.subscribe(id, { taskId: id, credentials: bad('one') })
+  await trip.pass(3 * hour, 30)
+  const two = await trip.subscribe(id, { taskId: id, credentials: bad('two') })
+  await trip.pass(8 * hour, 40)
+  const expired = 'subscription.credentials_expired'
+  expect([one, two].map(({ client }) => typesOf(client.told()))).toEqual([[expired], [expired]])
+  await trip.call('PUT', `/v1/subscriptions/${one.made.id}/credentials`, { credentials: bad('three') })
+  await trip.pass(day, 40)
+  expect([one, two].map(({ client }) => typesOf(client.told()))).toEqual([[expired, expired], [expired]])
 })

@@ -424,3 +424,25 @@ test('a task that its own push binds below a root that has ended is covered by t
   await trip.pass(2 * hour, 24)
   expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
 })
+
+test('a question that is asked anew is told within a minute though an older replica answers in between', async () => {
+  const { agent, taskId, hook, client } = await world.begin()
+  const asks = (minutes: number) =>
+    status('input-required', { timestamp: new Date(trip.local.now() + minutes * minute).toISOString() })
+  const first = asks(0)
+  agent.put(taskId, first)
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(4 * hour, 30)
+  const second = asks(1)
+  let seen = 0
+  agent.put(taskId, second)
+  agent.instead(({ method }) => {
+    if (method !== 'GetTask') return undefined
+    seen += 1
+    agent.put(taskId, seen === 2 || seen === 3 ? first : second)
+    return undefined
+  })
+  await push(hook, { ...statusPush(taskId, 'input-required'), again: true })
+  await trip.pass(minute, 30)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.input_required'])
+})

@@ -64,8 +64,8 @@ export const breaks = {
   /** The timer of an ended task goes only with the write that marks it published. */
   timerStays: [
     watches(
-      /const gone = \[\s*'trouble',/,
-      `const gone = [...(seen.due === undefined && ${isEnd}(String(seen.state)) ? ['slot', 'due'] : []), 'trouble',`,
+      'const gone = [',
+      `const gone = [...(seen.due === undefined && ${isEnd}(String(seen.state)) ? ['slot', 'due'] : []),`,
     ),
   ],
   /** A look is repeated while the agent does not show the news that a push named. */
