@@ -42,7 +42,7 @@ const reasons: ReadonlyMap<unknown, number> = new Map([
 ])
 
 /** The longest `Retry-After` of an agent, or what stands before it, that is read. */
-export const longestWaitMs = 24 * 60 * 60 * 1000
+const longestWaitMs = 24 * 60 * 60 * 1000
 
 /**
  * Judges an answer; an error inside a 200 is an error.
