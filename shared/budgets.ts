@@ -3,6 +3,7 @@ import { isInterrupted, isTerminal } from './a2a/task.ts'
 import type { Cancel, Subscription, Watch } from './model.ts'
 import { floorMs } from './policy.ts'
 import { writeStep } from './steps.ts'
+import { standingOf, type Wishes } from './wishes.ts'
 
 const second = 1000
 
@@ -22,7 +23,7 @@ export type Times = {
   /** Steps that became true, for {@link Watch.owed}. */
   steps: string[]
   /** Marks that keep them from being told again, and a cancellation that was asked for. */
-  saves: Pick<Watch, 'overdueAt' | 'cancel'>
+  saves: Pick<Watch, 'overdueAt' | 'overdueCancel'>
   /** When the next budget or subscription ends, if any does. */
   next: number | undefined
 }
@@ -30,7 +31,7 @@ export type Times = {
 /** The part of a watch that budgets go by. */
 export type Timed = Pick<
   Watch,
-  'agent' | 'taskId' | 'rev' | 'state' | 'changed' | 'created' | 'fresh' | 'overdueAt' | 'cancel'
+  'agent' | 'taskId' | 'rev' | 'state' | 'changed' | 'created' | 'fresh' | 'overdueAt' | keyof Wishes
 >
 
 /**
@@ -60,18 +61,11 @@ export function timesOf(
   const deadlines = subs.flatMap(sub => deadlinesOf(watch, sub)).filter(one => !ended || covers(one))
   const over = deadlines.filter(one => one.at <= now && isUntold(watch, one))
   const ends = ended ? [] : subs.filter(sub => sub.scope === 'task')
-  // A wish that stands is not replaced: it would lose its tries, and a client's go with a subscription.
-  const asks = !ended && watch.cancel === undefined
-  const late = asks ? over.find(({ sub }) => sub.onOverdue === 'cancel') : undefined
+  const late = ended ? [] : over.filter(({ sub }) => sub.onOverdue === 'cancel')
+  const overdueCancel = joinWish(watch.overdueCancel, late, subs, now)
   const open = [...(ended ? [] : [nameOf(watch)]), ...below].slice(0, mostNamed).join(' ')
-  const cancel: Cancel | undefined = late && {
-    by: 'policy',
-    why: `${late.budget} of ${late.sub.id}`,
-    at: now,
-    subscription: late.sub.id,
-  }
   // A cancellation is sent by the next look; one that cannot be sent is tried less and less often.
-  const waiting = ended ? undefined : (cancel ?? watch.cancel)
+  const waiting = ended ? undefined : standingOf({ ...watch, ...(overdueCancel && { overdueCancel }) }, subs)
   const soon = waiting === undefined ? [] : [now + floorMs(now - waiting.at)]
   const coming = [...deadlines.map(({ at }) => at), ...ends.map(({ expiresAt }) => expiresAt), ...soon]
   return {
@@ -81,9 +75,31 @@ export function timesOf(
         .filter(({ expiresAt }) => expiresAt <= now)
         .map(({ ref, expiresAt }) => writeStep(watch, 'subscription.expired', expiresAt, { sub: ref })),
     ],
-    saves: { ...(over.length > 0 && { overdueAt: now }), ...(cancel !== undefined && { cancel }) },
+    saves: {
+      ...(over.length > 0 && { overdueAt: now }),
+      ...(overdueCancel !== undefined && { overdueCancel }),
+    },
     next: coming.filter(at => at > now).sort((a, b) => a - b)[0],
   }
+}
+
+/**
+ * The wish of budgets, with those that ran out now. One that stands is joined, not replaced: it would lose its tries, and
+ * with it the others' that were told of it.
+ * @returns undefined if none ran out
+ */
+function joinWish(
+  wish: Cancel | undefined,
+  late: readonly Deadline[],
+  subs: readonly Subscription[],
+  now: number,
+): Cancel | undefined {
+  const [first] = late
+  if (first === undefined) return undefined
+  const standing = wish && standingOf({ overdueCancel: wish }, subs)
+  const made: Cancel = { by: 'policy', why: `${first.budget} of ${first.sub.id}`, at: now }
+  const owners = [...(standing?.subscriptions ?? []), ...late.map(({ sub }) => sub.id)]
+  return { ...(standing ?? made), subscriptions: [...new Set(owners)] }
 }
 
 /** So many open tasks are named at most. */

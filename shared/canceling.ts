@@ -5,7 +5,7 @@ import { isTerminal } from './a2a/task.ts'
 import { codes } from './a2a/trouble.ts'
 import { idsOf } from './asking.ts'
 import { drawShare } from './clock.ts'
-import type { Cancel, Subscription, Trouble, Watch } from './model.ts'
+import type { Cancel, Trouble, Watch } from './model.ts'
 import { troubleMs } from './policy.ts'
 import type { Relay } from './relay.ts'
 import { addTransition } from './store/tails.ts'
@@ -17,7 +17,7 @@ const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'u
 const mostTries = 10
 
 /** What came of it: the task as it is, why the agent would not cancel it, or that it is to be asked once more. */
-export type Canceled = Looked & { refused?: Refused; again?: Cancel }
+export type Canceled = Looked & { refused?: Refused; again?: Cancel; tried?: Cancel }
 
 /** `reason`: `not_cancelable`, `not_supported`, or the trouble that it came to. */
 export type Refused = { by: Cancel['by']; why: string; reason: string }
@@ -82,22 +82,3 @@ async function noteIn(
 
 /** The longest that an agent can put off a wish. */
 const longestWaitMs = 60 * 60_000
-
-/** The wish to cancel a task, if it still stands: one of a budget goes with its subscription. */
-export function standingOf(
-  { cancel }: Pick<Watch, 'cancel'>,
-  live: readonly Subscription[],
-): Cancel | undefined {
-  const owner = cancel?.subscription
-  return owner === undefined || live.some(({ id }) => id === owner) ? cancel : undefined
-}
-
-/** The same, once its time has come: an agent that would not do it is not asked by each look. */
-export function wishOf(
-  watch: Pick<Watch, 'cancel'>,
-  live: readonly Subscription[],
-  now: number,
-): Cancel | undefined {
-  const standing = standingOf(watch, live)
-  return (standing?.notBefore ?? 0) > now ? undefined : standing
-}

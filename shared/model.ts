@@ -243,8 +243,9 @@ export type Watch = {
   backSince?: number
   /** Until when budgets that ran out were told (see budgets.ts). */
   overdueAt?: number
-  /** The task is to be canceled at the agent by the next look. */
+  /** The task is to be canceled at the agent by the next look: a client asked, or budgets that ran out (see wishes.ts). */
   cancel?: Cancel
+  overdueCancel?: Cancel
 }
 
 /** Who had a task canceled, why and when. */
@@ -254,8 +255,8 @@ export type Cancel = {
   at: number
   /** Public id of the API key that asked. */
   key?: string
-  /** Public id of the subscription whose budget asked: with it the wish ends. */
-  subscription?: string
+  /** Public ids of the subscriptions whose budgets ask: with the last of them the wish ends. */
+  subscriptions?: string[]
   /** How often it was asked for in vain of an agent that answers otherwise, and when it is asked again (ms). */
   tries?: number
   notBefore?: number

@@ -2,18 +2,20 @@
 import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { type Canceled, standingOf, wishOf } from './canceling.ts'
+import type { Canceled } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, longestStamp, replicaMs, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import type { Relay } from './relay.ts'
 import { readStep, writeStep } from './steps.ts'
+import { publishedWatch, saveLook } from './store/looks.ts'
 import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
-import { leaveWatch, publishedWatch, saveLook } from './store/watches.ts'
+import { leaveWatch } from './store/watches.ts'
 import { cancelSoon, lookAgain, nextTimer, pollAgain } from './timing.ts'
 import { timesNow } from './tree.ts'
+import { standingOf, wishesAfter } from './wishes.ts'
 
 /** What is known of a task once an answer was compared with what was known before. */
 export type Known = {
@@ -41,26 +43,18 @@ export async function save(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { task, bytes, refused, again }: Canceled & { ok: true },
+  { task, bytes, refused, again, tried }: Canceled & { ok: true },
   known: Known,
   ask: Ask,
 ): Promise<Looked> {
   const now = relay.now()
   const { change, rev, state, changed, works, restamp } = known
-  // A wish that is not due yet stands on; one whose owner has gone does not, nor keep another budget from asking.
-  const wish = standingOf(watch, audience.live)
-  const held = wishOf(watch, audience.live, now) === undefined ? wish : undefined
-  const standing = again ?? held
+  // A wish that is not due yet stands on; one that this look saw to does not, unless it is to be tried again.
+  const wishes = tried !== undefined && again === undefined ? {} : wishesAfter(watch, audience.live, again)
   const pushed = ask.cause !== undefined
   const recorded = works && (await record(relay, watch, audience, { task, works, bytes, rev, now, pushed }))
-  const { cancel: _, ...before } = watch
-  const after = {
-    ...before,
-    ...(wish && { cancel: wish }),
-    rev,
-    changed,
-    ...(state !== undefined && { state }),
-  }
+  const { cancel: _, overdueCancel: __, ...before } = watch
+  const after = { ...before, ...wishes, rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
   const steps = [...times.steps, ...refusal(known, refused, now)]
   const publishes = steps.length > 0 || isToldNow(watch, audience, known)
@@ -75,7 +69,7 @@ export async function save(
     lease: publishes ? watch.lease : 0,
     ...(due !== undefined && { due }),
     ...recorded,
-    ...(standing !== undefined && { cancel: standing }),
+    ...wishes,
     ...times.saves,
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
@@ -85,8 +79,10 @@ export async function save(
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
   if (publishes) await tell(relay, saved, audience, times.next)
-  if (saved.cancel !== undefined && held === undefined && !isTerminal(saved.state))
-    await cancelSoon(relay, saved)
+  const next = isTerminal(saved.state) ? undefined : standingOf(saved, audience.live)
+  // What waited before has its look on the way.
+  if (next !== undefined && (tried !== undefined || standingOf(watch, audience.live) === undefined))
+    await cancelSoon(relay, saved, next.notBefore)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   else if (restamp !== undefined && isUnsettled(watch, restamp, now)) await lookAgain(relay, saved)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)

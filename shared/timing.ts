@@ -45,9 +45,9 @@ export const lookAgain = (relay: Relay, watch: Watch): Promise<void> =>
  * A task that is to be canceled is so by the next look, as soon as there may be one. What was tried in vain is when its
  * time has come, by a look that no push rides on: the others do not wait for it.
  */
-export function cancelSoon(relay: Relay, watch: Watch): Promise<void> {
+export function cancelSoon(relay: Relay, watch: Watch, notBefore = 0): Promise<void> {
   const message = { v: 1, kind: 'watch', watch: watch.key } as const
-  const waitMs = (watch.cancel?.notBefore ?? 0) - relay.now()
+  const waitMs = notBefore - relay.now()
   if (waitMs <= 0) return putOff(relay, watch, message, windowMs)
   const delayMs = Math.min(Math.max(waitMs, windowMs), longestDelayMs)
   return sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), message, delayMs)

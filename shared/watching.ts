@@ -2,7 +2,7 @@
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { type Canceled, cancelAt, wishOf } from './canceling.ts'
+import { type Canceled, cancelAt } from './canceling.ts'
 import { alarmAnew, inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import { judgeTimes } from './overdue.ts'
@@ -23,6 +23,7 @@ import { type Audience, audienceOf } from './publish.ts'
 import { type Relay, within } from './relay.ts'
 import { judge, save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
+import { saveTimes } from './store/looks.ts'
 import { bindSubscription } from './store/subscriptions.ts'
 import {
   dropWatch,
@@ -31,12 +32,12 @@ import {
   leaseWatch,
   leaveWatch,
   openWatch,
-  saveTimes,
   watchedBy,
 } from './store/watches.ts'
 import { remindAbove, timesNow } from './tree.ts'
 import { endWait, enterAgent, leaveAgent, type Turn } from './turns.ts'
 import { callInVersion } from './versions.ts'
+import { wishOf } from './wishes.ts'
 
 /** Looks at a task unless that is needless now. */
 export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
@@ -180,7 +181,8 @@ async function lookOutside(
   }
   const known = judge(bound, answer.task, relay.now())
   if (!known.ok) return inTrouble(relay, bound, agent, audience, known, ask)
-  return save(relay, bound, agent, audience, answer, known, ask)
+  const tried = cancel && { tried: cancel }
+  return save(relay, bound, agent, audience, { ...answer, ...tried }, known, ask)
 }
 
 /** Binds the subscription to the task that the agent just confirmed, and puts it on the watch. */

@@ -13,7 +13,7 @@ const backstopMs = 60 * 1000
 const terminal = Object.fromEntries(taskStates.filter(isTerminal).map(state => [state, state]))
 
 /**
- * Notes that a task is to be canceled, by whichever look comes next. Who asked first is the one who is noted.
+ * Notes that a client wants a task canceled, by whichever look comes next. Who asked first is the one who is noted.
  * @returns what is noted now; undefined if the task has ended or nobody is on it
  */
 export async function askCancel(table: Table, watch: string, cancel: Cancel): Promise<Cancel | undefined> {

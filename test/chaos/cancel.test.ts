@@ -134,3 +134,46 @@ test('a budget that runs out while another has the task canceled does not replac
   expect((await trip.task(id, taskId)).state).toBe('canceled')
   await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
 })
+
+test('a task is canceled for a budget that ran out, though the one that had asked for it before goes', async () => {
+  const {
+    agent,
+    id,
+    taskId,
+    client,
+    made: first,
+  } = await world.begin({}, { hopTimeoutSeconds: 600, onOverdue: 'cancel' })
+  agent.instead(({ method }) => (method === 'CancelTask' ? { status: 503 } : undefined))
+  const second = await trip.subscribe(id, { taskId, endToEndSeconds: 700, onOverdue: 'cancel' })
+  await trip.pass(12 * minute, 24)
+  expect(second.client.told()).toMatchObject([{ type: 'task.overdue', data: { action: 'cancel' } }])
+  await trip.call('DELETE', `/v1/subscriptions/${first.id}`)
+  agent.instead(({ method }) => {
+    if (method === 'CancelTask') agent.put(taskId, status('canceled'))
+    return undefined
+  })
+  await trip.pass(2 * hour, 40)
+  expect(typesTold(second.client)).toEqual(['task.overdue', 'task.canceled'])
+  expect(typesTold(client)).toEqual(['task.overdue'])
+})
+
+test('a client that asks for what a budget asked for already is heard though that budget goes', async () => {
+  const { agent, id, taskId, made } = await world.begin({}, { hopTimeoutSeconds: 600, onOverdue: 'cancel' })
+  const other = await trip.subscribe(id, { taskId })
+  await trip.pass(3000, 3)
+  agent.instead(({ method }) => (method === 'CancelTask' ? { status: 503 } : undefined))
+  await trip.pass(12 * minute, 24)
+  const asked = await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, { reason: 'enough' })
+  expect(asked).toMatchObject({ cancel: { by: 'client', why: 'enough' } })
+  await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
+  agent.instead(({ method }) => {
+    if (method === 'CancelTask') agent.put(taskId, status('canceled'))
+    return undefined
+  })
+  await trip.pass(2 * hour, 40)
+  expect(typesTold(other.client)).toEqual(['task.canceled'])
+  const { timeline } = await trip.task(id, taskId)
+  expect(timeline.steps).toContainEqual(
+    expect.objectContaining({ source: 'cancel', note: expect.stringContaining('enough') }),
+  )
+})

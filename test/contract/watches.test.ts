@@ -3,16 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Transition, Watch } from '../../shared/model.ts'
 import { writeStep } from '../../shared/steps.ts'
 import { askCancel } from '../../shared/store/asked.ts'
+import { publishedWatch, saveLook, saveTrouble } from '../../shared/store/looks.ts'
 import { addTransition } from '../../shared/store/tails.ts'
-import {
-  getWatch,
-  leaseWatch,
-  openWatch,
-  oweStep,
-  publishedWatch,
-  saveLook,
-  saveTrouble,
-} from '../../shared/store/watches.ts'
+import { getWatch, leaseWatch, openWatch, oweStep } from '../../shared/store/watches.ts'
 import { pack, placeFor, unpack } from '../../shared/timeline.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 

@@ -96,7 +96,12 @@ test('each subscription has its own budgets, and one that cancels cancels for al
     { ref: 's2', id: 'sub_2', onOverdue: 'cancel', hopTimeoutSeconds: 600 },
   )
   expect(told).toEqual(['hop s1 -30', 'end_to_end s1 -60', 'hop s2 -50 cancel'])
-  expect(saves.cancel).toEqual({ by: 'policy', why: 'hop of sub_2', at: now, subscription: 'sub_2' })
+  expect(saves.overdueCancel).toEqual({
+    by: 'policy',
+    why: 'hop of sub_2',
+    at: now,
+    subscriptions: ['sub_2'],
+  })
 })
 
 test('a cancellation that is still to be sent brings a look within a minute', () => {

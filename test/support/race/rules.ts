@@ -11,6 +11,7 @@ const accepting = of('shared/accepting.ts')
 const breaker = of('shared/breaker.ts')
 const calls = of('shared/store/calls.ts')
 const inbox = of('shared/store/inbox.ts')
+const looks = of('shared/store/looks.ts')
 const look = of('functions/look.ts')
 const policy = of('shared/policy.ts')
 const publishing = of('shared/publish.ts')
@@ -54,7 +55,7 @@ export const breaks = {
   /** A look has the task to itself, and saves only if nobody took that from it. */
   fence: [
     watches("'#lookAt = :seen AND #lease < :now'", "'attribute_exists(#pk)'"),
-    watches(/(start: watch\.lookAt,\n\s*},\n\s*)'#lookAt = :start'/, "$1'attribute_exists(#pk)'"),
+    looks(/(start: watch\.lookAt,\n\s*},\n\s*)'#lookAt = :start'/, "$1'attribute_exists(#pk)'"),
     policy('return now < watch.lease ? windowMs : 0', 'return 0'),
   ],
   /** A lease lasts longer than whoever holds it can. */
@@ -63,7 +64,7 @@ export const breaks = {
   publishFirst: [policy(/watch\.rev > watch\.woken \|\|/, '')],
   /** The timer of an ended task goes only with the write that marks it published. */
   timerStays: [
-    watches(
+    looks(
       'const gone = [',
       `const gone = [...(seen.due === undefined && ${isEnd}(String(seen.state)) ? ['slot', 'due'] : []),`,
     ),

@@ -1,0 +1,36 @@
+// What is wished of a task that is still to be canceled: a client's word, or budgets that ran out. Pure: time is an argument.
+import type { Cancel, Subscription, Watch } from './model.ts'
+
+/** The part of a watch that says who wants it canceled: a client, and budgets. Both are kept: either may go first. */
+export type Wishes = Pick<Watch, 'cancel' | 'overdueCancel'>
+
+/** The wish to cancel a task, if one still stands: that of budgets goes with the last of their subscriptions. */
+export function standingOf(
+  { cancel, overdueCancel }: Wishes,
+  live: readonly Subscription[],
+): Cancel | undefined {
+  if (cancel !== undefined) return cancel
+  const owners = overdueCancel?.subscriptions ?? []
+  return live.some(({ id }) => owners.includes(id)) ? overdueCancel : undefined
+}
+
+/** The same, once its time has come: an agent that would not do it is not asked by each look. */
+export function wishOf(wishes: Wishes, live: readonly Subscription[], now: number): Cancel | undefined {
+  const standing = standingOf(wishes, live)
+  return (standing?.notBefore ?? 0) > now ? undefined : standing
+}
+
+/**
+ * What is wished once one wish was seen to.
+ * @param again the same wish, if it is to be tried once more; with an answer to one, all that was wished is answered
+ */
+export function wishesAfter(
+  { cancel, overdueCancel }: Wishes,
+  live: readonly Subscription[],
+  again: Cancel | undefined,
+): Wishes {
+  const budgets = again?.by === 'policy' ? again : overdueCancel
+  const client = again?.by === 'client' ? again : cancel
+  const stands = standingOf({ ...(budgets && { overdueCancel: budgets }) }, live) !== undefined
+  return { ...(client && { cancel: client }), ...(stands && budgets && { overdueCancel: budgets }) }
+}
