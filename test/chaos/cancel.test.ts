@@ -177,3 +177,27 @@ test('a client that asks for what a budget asked for already is heard though tha
     expect.objectContaining({ source: 'cancel', note: expect.stringContaining('enough') }),
   )
 })
+
+test('a cancellation whose time comes while a look is under way is still tried', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  const askedAt: number[] = []
+  agent.instead(({ method }) => {
+    if (method !== 'CancelTask') return undefined
+    askedAt.push(trip.local.now())
+    return { status: 503, headers: { 'retry-after': '600' } }
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(5000, 5)
+  const looksAt: number[] = []
+  agent.instead(({ method }) => {
+    if (method === 'CancelTask') agent.put(taskId, status('canceled'))
+    else looksAt.push(trip.local.now())
+    if (looksAt.length === 1) trip.local.advance(10_000)
+    return undefined
+  })
+  const dueAt = (askedAt[0] ?? 0) + 10 * minute
+  await trip.pass(dueAt - 4000 - trip.local.now())
+  expect(looksAt[0]).toBeLessThan(dueAt)
+  await trip.pass(20 * minute, 40)
+  expect(typesTold(client)).toEqual(['task.canceled'])
+})
