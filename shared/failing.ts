@@ -1,9 +1,10 @@
 // What follows from a look that gave no task: it is recorded, and looked again, slower each time. Asks no agent itself.
 
 import type { Failure } from './a2a/trouble.ts'
-import { type Alarm, alarmOf, isUnusable, metAgain } from './alarms.ts'
+import { type Alarm, alarmOf, isUnusable, metAgain, type TaskAlarm } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { newestFirst } from './calling.ts'
+import { noteOutcome, type Outcome, refusal } from './canceling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Subscription, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
@@ -16,8 +17,9 @@ import { readStep, writeStep } from './steps.ts'
 import { countWrong } from './store/health.ts'
 import { saveTrouble } from './store/looks.ts'
 import { dropWatch, leaveWatch } from './store/watches.ts'
-import { nextTimer, putOff, sooner } from './timing.ts'
+import { cancelSoon, nextTimer, putOff, sooner } from './timing.ts'
 import { timesNow } from './tree.ts'
+import { wishesAfter } from './wishes.ts'
 
 /** Faults that asking again soon does not mend. */
 const lastingTroubles: ReadonlySet<Trouble> = new Set([
@@ -31,6 +33,9 @@ const lastingTroubles: ReadonlySet<Trouble> = new Set([
   'unsupported_version',
 ])
 
+/** A look that gave no task. */
+type Failed = Failure & { outcome?: Outcome | undefined }
+
 /** A look that failed, and what it adds up to with those before it. */
 type Fault = {
   trouble: Trouble
@@ -43,16 +48,18 @@ type Fault = {
   /** Not the agent failed, but its token endpoint, which may serve again by itself. */
   elsewhere: boolean
   afterMs: number
+  /** What came of asking to cancel the task, if that was asked. */
+  outcome: Outcome | undefined
 }
 
-function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs, elsewhere }: Failure): Fault {
+function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs, elsewhere, outcome }: Failed): Fault {
   const failures = (watch.failures ?? 0) + 1
   const isLasting = lastingTroubles.has(trouble)
   const met = isLasting || trouble === 'failed' ? metAgain(watch.lasting, trouble, relay.now()) : undefined
   const lasting = isLasting ? met : undefined
   // "At once" says nothing of when it will be better.
-  const afterMs = retryAfterMs || troubleMs(lasting?.times ?? failures, drawShare(relay))
-  return { trouble, failures, lasting, met, elsewhere: elsewhere === true, afterMs }
+  const afterMs = retryAfterMs || troubleMs(lasting?.row ?? failures, drawShare(relay))
+  return { trouble, failures, lasting, met, elsewhere: elsewhere === true, afterMs, outcome }
 }
 
 /** Settles a look that failed. */
@@ -61,11 +68,11 @@ export async function inTrouble(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  answer: Failure,
+  answer: Failed,
   ask: Ask,
 ): Promise<Looked> {
   const fault = faultOf(relay, watch, answer)
-  const { trouble, failures, lasting, elsewhere, afterMs } = fault
+  const { trouble, failures, lasting, elsewhere, afterMs, outcome } = fault
   relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail: answer.detail, failures })
   if (trouble === 'wrong_task') await noteWrong(relay, watch)
   // A token endpoint may serve again, and credentials be replaced: what was pushed is not given up for that.
@@ -78,9 +85,14 @@ export async function inTrouble(
     for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, relay.now())
     return { kind: 'dropped', why: trouble }
   }
+  if (outcome !== undefined) await noteOutcome(relay, watch, outcome)
   await note(relay, watch, agent, audience, fault, ask)
+  if (outcome?.again !== undefined) await cancelSoon(relay, watch, outcome.again.notBefore)
   // One chain of repeats, whatever the number of pushes; past the longest delay the timer alone goes on.
-  const goesOn = lasting === undefined ? failures < 2 * aheadTries : lasting.times < aheadTries
+  const goesOn =
+    lasting === undefined
+      ? failures < 2 * aheadTries
+      : lasting.times < aheadTries && lasting.row < 4 * aheadTries
   if ((watch.again <= relay.now() || ask.own === true) && (goesOn || agent.road === 'poll'))
     await putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, afterMs)
   // The chain goes on for those who are on the watch; one that is not bound has only its push.
@@ -97,8 +109,8 @@ const isGone = (lasting: Lasting | undefined, now: number): boolean =>
 const isNobodys = ({ rev }: Watch, { live }: Audience): boolean =>
   rev === 0 && live.every(sub => sub.scope === 'agent')
 
-/** The mark of what was told, what is told now, and whose credentials were told to have run out. */
-type Raised = { name: string | undefined; steps: string[]; expired?: string[] }
+/** Marks of what was told, and what is told now. */
+type Raised = Pick<Watch, 'alarm' | 'raised' | 'expired'> & { steps: string[] }
 
 /** Saves what is known of the trouble and tells what it has come to. */
 async function note(
@@ -106,27 +118,24 @@ async function note(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { trouble, failures, lasting, met, elsewhere }: Fault,
+  { trouble, failures, lasting, met, elsewhere, outcome }: Fault,
   ask: Ask,
 ): Promise<void> {
   const now = relay.now()
   const alarm = lasting && alarmOf(watch, lasting, now)
-  const told = alarm && { alarm, since: lasting.since }
-  const { name, steps, expired } =
-    met !== undefined && isUnusable(met, now)
-      ? await raiseUnusable(relay, watch, met)
-      : await raise(relay, watch, agent, audience, told)
-  const times = await timesNow(relay, watch, audience.live, now)
+  const troubleSince = watch.troubleSince ?? now
+  const { steps, ...marks } =
+    met !== undefined && alarm === undefined && isUnusable(met, troubleSince, now)
+      ? { raised: await raiseUnusable(relay, watch, met), steps: [] }
+      : await raise(relay, watch, agent, audience, lasting && { alarm, since: lasting.since })
+  const wishes = wishesAfter(watch, audience.live, outcome)
+  const { cancel: _, overdueCancel: __, ...before } = watch
+  const times = await timesNow(relay, { ...before, ...wishes }, audience.live, now)
+  // Who joins hears of what stands, whatever keeps this look from seeing it again.
+  const anew = marks.alarm === undefined ? alarmAnew(watch, audience) : []
+  const owed = [...steps, ...anew, ...times.steps, ...refusal(watch, outcome, now)]
   const fault = {
-    ...{
-      trouble,
-      troubleSince: watch.troubleSince ?? now,
-      failures,
-      lasting: met,
-      alarm: name,
-      expired,
-      ...times.saves,
-    },
+    ...{ trouble, troubleSince, failures, lasting: met, ...marks, ...wishes, ...times.saves },
     due: nextDue(
       watch,
       agent,
@@ -135,7 +144,6 @@ async function note(
       ask.fired === true,
     ),
   }
-  const owed = [...steps, ...times.steps]
   const saved = await saveTrouble(relay.table, watch, fault, owed)
   if (saved !== undefined && owed.length > 0) await tell(relay, saved, audience)
 }
@@ -173,20 +181,18 @@ function nextDue(
 /** What is wrong with the agent itself is told to its tenant, by whichever task meets it: once a day and kind at most. */
 async function raiseUnusable(
   relay: Relay,
-  { tenant, agent, taskId, alarm }: Watch,
+  { tenant, agent, taskId, raised }: Watch,
   { trouble, since: failingSince }: Lasting,
-): Promise<Raised> {
-  // What the clients were told is taken back once the task is seen: that mark stays.
-  if (alarm !== undefined && isOfTask(alarm)) return { name: alarm, steps: [] }
-  if (alarm !== unusableMark) {
+): Promise<string> {
+  if (raised !== unusableMark) {
     const since = `${trouble} ${dayOf(relay.now())}`
     const data = { reason: trouble, taskId, failingSince }
     await tellOperations(relay, tenant, { agent }, { type: 'agent.unusable', since, data })
   }
-  return { name: unusableMark, steps: [] }
+  return unusableMark
 }
 
-/** Mark of a watch whose trouble was told to the tenant alone. */
+/** Mark of a watch whose agent was told to its tenant as of no use. */
 const unusableMark = 'agent.unusable'
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
@@ -194,62 +200,64 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 /** What was told of a trouble that stands is told to whoever joined since, and to nobody else. */
 export function alarmAnew(watch: Watch, audience: Audience): string[] {
   const { alarm, lasting } = watch
-  if (alarm === undefined || !isOfTask(alarm) || lasting === undefined) return []
+  if (alarm === undefined || lasting === undefined) return []
   // After a crash it is still to be told to everybody.
   if (watch.owed.some(text => readStep(text).type === alarm)) return []
   return freshOf(watch, audience).map(sub => writeStep(watch, alarm, lasting.since, { sub }))
 }
 
-/** Alarms that are everybody's on the watch, not about one's credentials. */
-const isOfTask = (alarm: string): alarm is Exclude<Alarm, 'subscription.credentials_expired'> =>
-  alarm === 'task.lost_access' || alarm === 'task.orphaned' || alarm === 'task.too_large'
-
-/** Those whose own credentials were refused, of many that were not tried yet the newest's at least. */
-function refusedOf({ table, now }: Relay, agent: Agent, live: Subscription[]): Subscription[] {
-  const owners = newestFirst(live)
-  const refused = owners.filter(own => wasRefused(table, { agent, own }, now()))
-  return refused.length > 0 ? refused : owners.slice(0, 1)
-}
+/** Both say that the task cannot be had any more: which of them may change with the replica that answers. */
+const isLost = (alarm: TaskAlarm | undefined): boolean =>
+  alarm === 'task.lost_access' || alarm === 'task.orphaned'
 
 /**
  * What is to be told of the trouble, once: to everybody on the watch, to each subscription whose own credentials ran
- * out, or to the tenant if they are the agent's own.
+ * out, and to the tenant if they are the agent's own.
  */
 async function raise(
   relay: Relay,
   watch: Watch,
   agent: Agent,
-  audience: Audience,
-  told: { alarm: Alarm; since: number } | undefined,
+  { live }: Audience,
+  lasting: { alarm: Alarm | undefined; since: number } | undefined,
 ): Promise<Raised> {
-  if (told === undefined) return { name: undefined, steps: [] }
-  const { alarm, since } = told
-  if (alarm !== 'subscription.credentials_expired') {
-    if (alarm === watch.alarm) return { name: alarm, steps: alarmAnew(watch, audience) }
-    return { name: alarm, steps: [writeStep(watch, alarm, since)] }
-  }
-  const owners = refusedOf(relay, agent, audience.live)
-  if (owners.length > 0) return raiseExpired(watch, owners, since)
-  const name = `agent ${agent.etag}`
-  if (name !== watch.alarm) {
-    // Many tasks meet it; those that meet it on another day tell it again, for it may have been mended in between.
-    const met = `${agent.etag} ${dayOf(since)}`
-    await tellOperations(relay, watch.tenant, { agent: watch.agent }, { type: alarm, since: met })
-  }
-  return { name, steps: [] }
+  if (lasting?.alarm === undefined) return { steps: [] }
+  const { alarm, since } = lasting
+  if (alarm !== 'subscription.credentials_expired')
+    return alarm === watch.alarm || (isLost(alarm) && isLost(watch.alarm))
+      ? { steps: [] }
+      : { alarm, steps: [writeStep(watch, alarm, since)] }
+  const owners = newestFirst(live)
+  const wasRefusedTo = (own: Subscription | undefined) => wasRefused(relay.table, { agent, own }, relay.now())
+  const refused = owners.filter(wasRefusedTo)
+  // Of many that were not tried yet the newest's were refused at least.
+  const told = raiseExpired(watch, refused.length > 0 ? refused : owners.slice(0, 1), since)
+  const isAgents = owners.length === 0 || (owners.length < live.length && wasRefusedTo(undefined))
+  return isAgents ? { ...told, raised: await raiseAgents(relay, watch, agent, since) } : told
 }
 
 /** Each is told once of the credentials that it has: of others that are given later anew. */
-function raiseExpired(
-  watch: Watch,
-  owners: Subscription[],
-  since: number,
-): { name: string; steps: string[]; expired: string[] } {
-  const name = 'subscription.credentials_expired'
+function raiseExpired(watch: Watch, owners: Subscription[], since: number): Raised {
   const nameOf = ({ ref, credentialsAt = 0 }: Subscription) => `${ref} ${credentialsAt}`
   const known = watch.expired ?? []
   const steps = owners
     .filter(own => !known.includes(nameOf(own)))
-    .map(({ ref, credentialsAt = 0 }) => writeStep(watch, name, Math.max(since, credentialsAt), { sub: ref }))
-  return { name, steps, expired: [...new Set([...known, ...owners.map(nameOf)])] }
+    .map(({ ref, credentialsAt = 0 }) =>
+      writeStep(watch, 'subscription.credentials_expired', Math.max(since, credentialsAt), { sub: ref }),
+    )
+  if (steps.length === 0) return { steps }
+  return { steps, expired: [...new Set([...known, ...owners.map(nameOf)])] }
+}
+
+/** Many tasks meet it; those that meet it on another day tell it again, for it may have been mended in between. */
+async function raiseAgents(relay: Relay, watch: Watch, agent: Agent, since: number): Promise<string> {
+  const name = `agent ${agent.etag}`
+  if (name !== watch.raised)
+    await tellOperations(
+      relay,
+      watch.tenant,
+      { agent: watch.agent },
+      { type: 'subscription.credentials_expired', since: `${agent.etag} ${dayOf(since)}` },
+    )
+  return name
 }

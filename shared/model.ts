@@ -1,5 +1,7 @@
 // Rouse's nouns as they are kept and passed around. Types only: no room acts from here.
+
 import type { TaskState } from './a2a/task.ts'
+import type { TaskAlarm } from './alarms.ts'
 import type { DigestMatch } from './digest.ts'
 
 export type Scope = 'admin' | 'write' | 'read'
@@ -180,8 +182,11 @@ export type Trouble =
   | 'unsupported_version'
   | 'failed'
 
-/** A trouble that asking again does not mend: since when looks met it, and how often. Troubles that pass may lie between. */
-export type Lasting = { trouble: Trouble; since: number; times: number }
+/**
+ * A trouble that asking again does not mend: since when looks met it or one akin, how often, and in what row of such
+ * looks. Troubles that pass may lie between.
+ */
+export type Lasting = { trouble: Trouble; since: number; times: number; row: number }
 
 /** Our record of one task as one principal sees it. It is written at every look, so it holds nothing large: under 1 KB with a few subscriptions. */
 export type Watch = {
@@ -217,8 +222,10 @@ export type Watch = {
   trouble?: Trouble
   troubleSince?: number
   lasting?: Lasting
-  /** What was told of it: the type of the step, or, if only the tenant was told, `agent` of credentials that ran out and `agent.unusable`. */
-  alarm?: string
+  /** What everybody on it was told of that. */
+  alarm?: TaskAlarm
+  /** What its tenant was told of it last: `agent` and the etag of an agent whose credentials ran out, or `agent.unusable`. */
+  raised?: string
   /** Refs of the subscriptions that were told that their credentials ran out, each with when those were given. */
   expired?: string[]
   /** Looks in a row that gave no task. */

@@ -1,4 +1,5 @@
 // Judges the time budgets of a task whose agent cannot be called now: what is overdue is told all the same. Asks no agent.
+import { alarmAnew } from './failing.ts'
 import type { Watch } from './model.ts'
 import { holdMs, leaseMs, startAfter } from './policy.ts'
 import { audienceOf } from './publish.ts'
@@ -19,11 +20,13 @@ export async function judgeTimes(world: Relay, watch: Watch): Promise<void> {
   // A timer that fired may not be held yet. The hold knows of no budget, so it is set instead, and is then no tick's any more.
   const isFired = watch.due !== undefined && watch.due <= now
   const due = isFired && next !== undefined ? Math.min(next, now + holdMs(0)) : sooner(watch, next)
-  if (steps.length > 0) {
+  // Who joins hears of what stands as well.
+  const owed = [...steps, ...alarmAnew(watch, audience)]
+  if (owed.length > 0) {
     const leased = await leaseWatch(relay.table, watch, {
       ...{ now, start: startAfter(watch, now), until: now + leaseMs },
     })
-    const saved = leased && (await saveTimes(relay.table, leased, saves, steps))
+    const saved = leased && (await saveTimes(relay.table, leased, saves, owed))
     if (saved === undefined) return
     await tell(relay, saved, audience)
   }

@@ -2,13 +2,13 @@
 import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import type { Canceled } from './canceling.ts'
+import { type Canceled, noteOutcome, refusal } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, longestStamp, replicaMs, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import type { Relay } from './relay.ts'
-import { readStep, writeStep } from './steps.ts'
+import { readStep } from './steps.ts'
 import { publishedWatch, saveLook } from './store/looks.ts'
 import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
@@ -43,25 +43,26 @@ export async function save(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { task, bytes, refused, again, tried }: Canceled & { ok: true },
+  { task, bytes, outcome }: Canceled & { ok: true },
   known: Known,
   ask: Ask,
 ): Promise<Looked> {
   const now = relay.now()
   const { change, rev, state, changed, works, restamp } = known
   // A wish that is not due yet stands on; one that this look saw to does not, unless it is to be tried again.
-  const wishes = tried !== undefined && again === undefined ? {} : wishesAfter(watch, audience.live, again)
+  const wishes = isTerminal(state) ? {} : wishesAfter(watch, audience.live, outcome)
   const pushed = ask.cause !== undefined
   const recorded = works && (await record(relay, watch, audience, { task, works, bytes, rev, now, pushed }))
   const { cancel: _, overdueCancel: __, ...before } = watch
   const after = { ...before, ...wishes, rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
-  const steps = [...times.steps, ...refusal(known, refused, now)]
+  const steps = [...times.steps, ...refusal(after, outcome, now)]
   const publishes = steps.length > 0 || isToldNow(watch, audience, known)
   // A step back is looked at again once it can no longer be a replica's.
   const at = { now, changed: change === 'back' ? now : changed, deadline: times.next }
   const due = nextTimer(watch, agent, at, ask.fired === true)
   await noteContext(relay, watch, task.contextId)
+  if (outcome !== undefined) await noteOutcome(relay, watch, outcome)
   const seen = {
     ...factsOf(watch, task, known, now),
     woken: publishes ? watch.woken : rev,
@@ -81,7 +82,7 @@ export async function save(
   if (publishes) await tell(relay, saved, audience, times.next)
   const next = isTerminal(saved.state) ? undefined : standingOf(saved, audience.live)
   // What waited before has its look on the way.
-  if (next !== undefined && (tried !== undefined || standingOf(watch, audience.live) === undefined))
+  if (next !== undefined && (outcome !== undefined || standingOf(watch, audience.live) === undefined))
     await cancelSoon(relay, saved, next.notBefore)
   if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
   else if (restamp !== undefined && isUnsettled(watch, restamp, now)) await lookAgain(relay, saved)
@@ -105,7 +106,7 @@ export function judge(watch: Watch, task: Task, now: number): Known | Failure {
 function knownAfter(watch: Watch, task: Task, now: number): Known {
   const { change, digest, ring, restamp } = compare(watch, task, now)
   // Whoever was told that the task is lost hears of its state again.
-  const back = change === 'none' && wasTold(watch.alarm) && watch.rev > 0
+  const back = change === 'none' && wasTold(watch) && watch.rev > 0
   const isNew = change === 'new' || back
   return {
     ...{ ok: true, change, isNew, ring },
@@ -123,15 +124,8 @@ function knownAfter(watch: Watch, task: Task, now: number): Known {
 const isUnsettled = (watch: Watch, restamp: string, now: number): boolean =>
   watch.restamp === undefined || (watch.restamp === restamp && now - (watch.restampSince ?? now) < replicaMs)
 
-/** Whether the alarm was its clients' news: what the tenant alone was told takes back nothing. */
-const wasTold = (alarm: string | undefined): boolean => alarm !== undefined && !alarm.startsWith('agent')
-
-/** That the agent would not cancel is told, unless the task has ended meanwhile: then its end is. */
-function refusal({ rev, state }: Known, refused: Canceled['refused'], now: number): string[] {
-  if (refused === undefined || isTerminal(state)) return []
-  const known = { rev, ...(state !== undefined && { state }) }
-  return [writeStep(known, 'task.cancel_refused', now, { data: refused })]
-}
+/** Whether clients were told of a trouble: what the tenant alone was told takes back nothing. */
+const wasTold = ({ alarm, expired = [] }: Watch): boolean => alarm !== undefined || expired.length > 0
 
 /** Whether somebody is to be told of the state now, or it is an end, which is marked as told by all. */
 function isToldNow(watch: Watch, audience: Audience, { isNew, state }: Known): boolean {

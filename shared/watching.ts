@@ -180,9 +180,9 @@ async function lookOutside(
     return { kind: 'waits', ms: windowMs }
   }
   const known = judge(bound, answer.task, relay.now())
-  if (!known.ok) return inTrouble(relay, bound, agent, audience, known, ask)
-  const tried = cancel && { tried: cancel }
-  return save(relay, bound, agent, audience, { ...answer, ...tried }, known, ask)
+  const { outcome } = answer
+  if (!known.ok) return inTrouble(relay, bound, agent, audience, { ...known, outcome }, ask)
+  return save(relay, bound, agent, audience, answer, known, ask)
 }
 
 /** Binds the subscription to the task that the agent just confirmed, and puts it on the watch. */

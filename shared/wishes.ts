@@ -21,16 +21,18 @@ export function wishOf(wishes: Wishes, live: readonly Subscription[], now: numbe
 }
 
 /**
- * What is wished once one wish was seen to.
- * @param again the same wish, if it is to be tried once more; with an answer to one, all that was wished is answered
+ * What is wished once a look is over.
+ * @param outcome what came of the wish that it tried, if it did: an answer to one answers all
  */
 export function wishesAfter(
   { cancel, overdueCancel }: Wishes,
   live: readonly Subscription[],
-  again: Cancel | undefined,
+  outcome: { again?: Cancel } | undefined,
 ): Wishes {
-  const budgets = again?.by === 'policy' ? again : overdueCancel
+  if (outcome !== undefined && outcome.again === undefined) return {}
+  const again = outcome?.again
   const client = again?.by === 'client' ? again : cancel
-  const stands = standingOf({ ...(budgets && { overdueCancel: budgets }) }, live) !== undefined
-  return { ...(client && { cancel: client }), ...(stands && budgets && { overdueCancel: budgets }) }
+  const budgets = again?.by === 'policy' ? again : overdueCancel
+  const stands = budgets && standingOf({ overdueCancel: budgets }, live)
+  return { ...(client && { cancel: client }), ...(stands && { overdueCancel: stands }) }
 }

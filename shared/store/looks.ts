@@ -5,7 +5,7 @@ import type { Wishes } from '../wishes.ts'
 import { watchKey } from './keys.ts'
 import { type Table, update } from './table.ts'
 import { type Trail, trailChange } from './tails.ts'
-import { keptSeconds, read, type Stored, troubled } from './watches.ts'
+import { alarmed, keptSeconds, read, type Stored, troubled } from './watches.ts'
 
 /** What a look that saw the task saves. Fields left out stay as they are. */
 export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> &
@@ -21,6 +21,8 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
 
 /** Adds steps to what is owed, in the write that makes them true: a crash can lose neither without the other. */
 const owing = (steps: string[]): string => (steps.length > 0 ? ' ADD #owed :steps' : '')
+const removing = (names: string[]): string =>
+  names.length > 0 ? ` REMOVE ${names.map(name => `#${name}`).join(', ')}` : ''
 const owedValues = (steps: string[]) => (steps.length > 0 ? { steps: new Set(steps) } : {})
 
 /**
@@ -38,17 +40,13 @@ export async function saveLook(
   const tail = trailChange(trail)
   const present = Object.entries({ ...facts, holds: 0 }).filter(([, value]) => value !== undefined)
   // What was told of a trouble is taken back by what is known of the task: an older answer is not that.
-  const standing = (name: string): boolean =>
-    seen.backSince !== undefined && (name === 'alarm' || name === 'lasting')
+  const taken = seen.backSince === undefined ? troubled : troubled.filter(name => !alarmed.includes(name))
   const gone = [
-    ...troubled.filter(name => !standing(name)),
+    ...taken,
     ...(seen.backSince === undefined ? ['backSince'] : []),
     ...(seen.tooLarge === undefined ? ['tooLarge'] : []),
     ...(seen.restamp === undefined ? ['restamp', 'restampSince'] : []),
-    // Only what this look knew of: another may have been asked for meanwhile.
-    ...(['cancel', 'overdueCancel'] as const).filter(
-      name => watch[name] !== undefined && seen[name] === undefined,
-    ),
+    ...withdrawn(watch, seen),
   ]
   const saved = await update<Stored>(
     table,
@@ -66,16 +64,22 @@ export async function saveLook(
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
 }
 
+/** Wishes that no longer stand: only those that this look knew of, for another may have been made meanwhile. */
+const withdrawn = (watch: Wishes, saved: Wishes) =>
+  (['cancel', 'overdueCancel'] as const).filter(
+    name => watch[name] !== undefined && saved[name] === undefined,
+  )
+
 /** What a look that gave no task saves. */
-export type Fault = Pick<Watch, 'overdueAt' | 'overdueCancel'> & {
-  trouble: Trouble
-  troubleSince: number
-  failures: number
-  lasting?: Lasting | undefined
-  due?: number | undefined
-  alarm?: string | undefined
-  expired?: string[] | undefined
-}
+export type Fault = Pick<Watch, 'overdueAt' | 'alarm' | 'raised'> &
+  Wishes & {
+    trouble: Trouble
+    troubleSince: number
+    failures: number
+    lasting?: Lasting | undefined
+    due?: number | undefined
+    expired?: string[] | undefined
+  }
 
 /**
  * Saves why a look gave no task. Such a look does not count as one that completed. Its lease ends, unless steps became
@@ -87,7 +91,8 @@ export async function saveTrouble(
   fault: Fault,
   steps: string[] = [],
 ): Promise<Watch | undefined> {
-  return saveFacts(table, watch, { ...fault, lease: steps.length > 0 ? watch.lease : 0 }, steps)
+  const lease = steps.length > 0 ? watch.lease : 0
+  return saveFacts(table, watch, { ...fault, lease }, steps, withdrawn(watch, fault))
 }
 
 /**
@@ -109,12 +114,13 @@ async function saveFacts(
   watch: Watch,
   facts: (Fault | Pick<Watch, 'overdueAt' | 'overdueCancel'>) & { lease: number },
   steps: string[],
+  gone: string[] = [],
 ): Promise<Watch | undefined> {
   const present = Object.entries(facts).filter(([, value]) => value !== undefined)
   const saved = await update<Stored>(
     table,
     watchKey(watch.key),
-    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')}${owing(steps)}`,
+    `SET ${present.map(([name]) => `#${name} = :${name}`).join(', ')}${removing(gone)}${owing(steps)}`,
     { ...Object.fromEntries(present), ...owedValues(steps), start: watch.lookAt },
     '#lookAt = :start',
   )

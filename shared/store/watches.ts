@@ -135,7 +135,18 @@ export async function leaveWatch(table: Table, watch: string, ref: string, now: 
 }
 
 /** What is known of a look that failed. Whoever comes later begins anew, with what the agent says then. */
-export const troubled = ['trouble', 'troubleSince', 'lasting', 'failures', 'alarm', 'expired'] as const
+export const troubled = [
+  'trouble',
+  'troubleSince',
+  'lasting',
+  'failures',
+  'alarm',
+  'expired',
+  'raised',
+] as const
+
+/** What of it was told: only the task itself takes it back, not an older answer. */
+export const alarmed: readonly string[] = ['lasting', 'alarm', 'expired']
 
 /** Ends a watch nobody is subscribed to: no timer, nothing owed or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>

@@ -201,3 +201,48 @@ test('a cancellation whose time comes while a look is under way is still tried',
   await trip.pass(20 * minute, 40)
   expect(typesTold(client)).toEqual(['task.canceled'])
 })
+
+test('what one’s credentials could not cancel is not noted as refused if another’s did', async () => {
+  const bearer = (token: string) => ({ credentials: { type: 'bearer', token } })
+  const { agent, id, taskId } = await world.begin({}, bearer('good'))
+  await trip.subscribe(id, { taskId, ...bearer('less') })
+  await trip.pass(3000, 3)
+  agent.instead(asked => {
+    const { id: of, method } = asked
+    const answered = (what: object) => ({ body: JSON.stringify({ jsonrpc: '2.0', id: of, ...what }) })
+    if (agent.calls(taskId).at(-1)?.headers.authorization === 'Bearer less')
+      return answered({ error: { code: -32001, message: 'Task not found' } })
+    if (method !== 'CancelTask') return undefined
+    agent.put(taskId, status('canceled'))
+    return answered({ result: { id: taskId, ...status('canceled') } })
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(10 * minute, 20)
+  const { state, timeline } = await trip.task(id, taskId)
+  expect(state).toBe('canceled')
+  const notes = timeline.steps.map(({ note }) => note).filter(note => note !== undefined)
+  expect(notes).toEqual([expect.not.stringContaining('refused')])
+})
+
+test('a cancellation of a task that its agent does not find is told as refused once, and noted once', async () => {
+  const { agent, id } = await world.agentOf()
+  const taskId = `none-of-${id}`
+  const { client } = await trip.subscribe(id, { taskId })
+  await trip.pass(minute, 20)
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  agent.instead(({ id: of, method }) =>
+    method === 'CancelTask'
+      ? { body: JSON.stringify({ jsonrpc: '2.0', id: of, error: { code: -32001, message: 'none' } }) }
+      : undefined,
+  )
+  await trip.pass(3 * hour, 180)
+  expect(typesTold(client)).toEqual(['task.lost_access', 'task.cancel_refused'])
+  expect(client.told().at(-1)?.data).toMatchObject({ by: 'client', reason: 'not_found' })
+  const asked = () => agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length
+  expect(asked()).toBeLessThanOrEqual(10)
+  const before = asked()
+  await trip.pass(day, 10)
+  expect(asked()).toBe(before)
+  const { timeline } = await trip.task(id, taskId)
+  expect(timeline.steps.filter(({ note }) => note !== undefined)).toHaveLength(1)
+})

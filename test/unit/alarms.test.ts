@@ -19,12 +19,15 @@ test.each<[what: string, trouble: Trouble, rev: number, times: number, since: nu
   ['case 140: an agent that is down for long', 'unreachable', 1, 99, orphanMs],
   ['case 146: another task for long', 'wrong_task', 1, 99, orphanMs],
 ])('%s', (_what, trouble, rev, times, since, alarm) => {
-  expect(alarmOf({ rev }, { trouble, times, since: now - since }, now)).toBe(alarm)
+  expect(alarmOf({ rev }, { trouble, times, since: now - since, row: times }, now)).toBe(alarm)
 })
 
-test('another lasting trouble is counted anew, from its own beginning', () => {
+test('troubles that one fault may show in turn are counted together, another anew but in one row', () => {
   const first = metAgain(undefined, 'not_found', 1)
-  expect(first).toEqual({ trouble: 'not_found', since: 1, times: 1 })
-  expect(metAgain(first, 'not_found', 5)).toEqual({ trouble: 'not_found', since: 1, times: 2 })
-  expect(metAgain(first, 'forbidden', 9)).toEqual({ trouble: 'forbidden', since: 9, times: 1 })
+  expect(first).toEqual({ trouble: 'not_found', since: 1, times: 1, row: 1 })
+  const second = metAgain(first, 'forbidden', 5)
+  expect(second).toEqual({ trouble: 'forbidden', since: 1, times: 2, row: 2 })
+  const third = metAgain(second, 'unreadable', 9)
+  expect(third).toEqual({ trouble: 'unreadable', since: 9, times: 1, row: 3 })
+  expect(metAgain(third, 'unreadable', 12)).toEqual({ trouble: 'unreadable', since: 9, times: 2, row: 4 })
 })

@@ -1,0 +1,121 @@
+// Troubles that come in turn: each is told once to whom it concerns, none hides another, and what was told is taken back.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Client } from '../support/clients.ts'
+import type { Scripted } from '../support/scripted.ts'
+import type { Trip } from '../support/trip.ts'
+import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+
+let world: Waits
+let trip: Trip
+let operations: Client
+beforeAll(async () => {
+  world = await startWaits()
+  trip = world.trip
+  operations = trip.clients.make()
+  const made = await trip.call<{ secret: string }>('PUT', '/v1/targets/alarm', { url: operations.url })
+  operations.secret = made.secret
+  await trip.call('PUT', '/v1/operations', { targets: ['alarm'] })
+})
+afterAll(() => world.stop())
+
+/** What the tenant was told of an agent. */
+const toldOf = (id: string): string[] =>
+  operations
+    .told()
+    .filter(({ data }) => (data as { about?: { agent?: string } }).about?.agent === id)
+    .map(({ type }) => type)
+
+const missing = ({ id }: { id: string }) => ({
+  body: JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } }),
+})
+const question = { status: { state: 'TASK_STATE_INPUT_REQUIRED', message: { messageId: 'm', parts: [] } } }
+
+/** Answers in turn, whatever is asked. */
+function alternate(agent: Scripted, ...answers: Parameters<Scripted['instead']>[0][]): void {
+  let asked = 0
+  agent.instead(request => answers[asked++ % answers.length]?.(request))
+}
+
+test('a task that one replica does not find and the other refuses is lost once, and asked for less and less', async () => {
+  const { agent, taskId, client } = await world.begin()
+  alternate(agent, missing, () => ({ status: 403 }))
+  await trip.pass(30 * minute, 300)
+  expect(typesTold(client)).toHaveLength(1)
+  expect(typesTold(client)[0]).toMatch(/^task\.(orphaned|lost_access)$/)
+  const before = agent.calls(taskId).length
+  await trip.pass(30 * minute, 300)
+  expect(agent.calls(taskId).length - before).toBeLessThan(10)
+  expect(typesTold(client)).toHaveLength(1)
+})
+
+test('answers of which one says that there is no task and the next nothing at all are told to operations', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  alternate(agent, missing, () => ({ body: '<html>' }))
+  await trip.pass(30 * minute, 300)
+  const before = agent.calls(taskId).length
+  await trip.pass(2 * hour, 300)
+  expect(agent.calls(taskId).length - before).toBeLessThan(30)
+  expect(toldOf(id)).toEqual(['agent.unusable'])
+  expect(typesTold(client)).toEqual([])
+})
+
+test('what was told as lost is taken back though the agent’s credentials were refused in between', async () => {
+  const { agent, id, taskId, client } = await world.begin({ credentials: { type: 'bearer', token: 's' } })
+  agent.put(taskId, question)
+  await trip.pass(10 * minute, 10)
+  agent.instead(missing)
+  await trip.pass(hour, 30)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.orphaned'])
+  agent.instead(() => ({ status: 401 }))
+  await trip.pass(6 * hour, 60)
+  expect(toldOf(id)).toEqual(['subscription.credentials_expired'])
+  const late = await trip.subscribe(id, { taskId })
+  await trip.pass(hour, 20)
+  expect(typesTold(late.client)).toContain('task.orphaned')
+  agent.instead(undefined)
+  await trip.pass(12 * hour, 60)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.orphaned', 'task.input_required'])
+})
+
+test('who was told that its credentials ran out hears of the task again though its agent was of no use in between', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, { credentials: { type: 'bearer', token: 's' } })
+  agent.put(taskId, question)
+  await trip.pass(10 * minute, 10)
+  agent.instead(() => ({ status: 401 }))
+  await trip.pass(hour, 30)
+  const told = ['task.input_required', 'subscription.credentials_expired']
+  expect(typesTold(client)).toEqual(told)
+  agent.instead(() => ({ body: '<html>' }))
+  await trip.pass(20 * hour, 100)
+  expect(toldOf(id)).toEqual(['agent.unusable'])
+  agent.instead(undefined)
+  await trip.pass(12 * hour, 60)
+  expect(typesTold(client)).toEqual([...told, 'task.input_required'])
+})
+
+test('the agent’s own credentials that are refused are told to operations, beside a subscription’s that are too', async () => {
+  const { agent, id, taskId, client } = await world.begin({ credentials: { type: 'bearer', token: 's' } })
+  const other = await trip.subscribe(id, { taskId, credentials: { type: 'bearer', token: 'x' } })
+  await trip.pass(10 * minute, 10)
+  agent.instead(() => ({ status: 401 }))
+  await trip.pass(6 * day, 60)
+  expect(typesTold(other.client)).toEqual(['subscription.credentials_expired'])
+  expect(toldOf(id)).toEqual(['subscription.credentials_expired'])
+  expect(typesTold(client)).toEqual([])
+})
+
+test('who joins a lost task is told so, though its budget runs out while the agent is away', async () => {
+  const { agent, id } = await world.agentOf()
+  const taskId = `late-${id}`
+  const first = await trip.subscribe(id, { taskId })
+  await trip.pass(hour, 20)
+  expect(typesTold(first.client)).toEqual(['task.lost_access'])
+  agent.instead(() => ({ status: 503 }))
+  await trip.pass(minute)
+  const late = await trip.subscribe(id, { taskId, hopTimeoutSeconds: 600 })
+  await trip.pass(30 * minute, 30)
+  agent.instead(undefined)
+  await trip.pass(day, 60)
+  expect(typesTold(late.client).sort()).toEqual(['task.lost_access', 'task.overdue'])
+  expect(typesTold(first.client)).toEqual(['task.lost_access'])
+})
