@@ -201,9 +201,13 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 export function alarmAnew(watch: Watch, audience: Audience): string[] {
   const { alarm, lasting } = watch
   if (alarm === undefined || lasting === undefined) return []
-  // After a crash it is still to be told to everybody.
-  if (watch.owed.some(text => readStep(text).type === alarm)) return []
-  return freshOf(watch, audience).map(sub => writeStep(watch, alarm, lasting.since, { sub }))
+  // After a crash it may be owed still, to everybody or to some of them.
+  const owed = watch.owed.map(readStep).filter(({ type }) => type === alarm)
+  if (owed.some(({ sub }) => sub === undefined)) return []
+  const isOwed = (ref: string) => owed.some(({ sub }) => sub === ref)
+  return freshOf(watch, audience)
+    .filter(ref => !isOwed(ref))
+    .map(sub => writeStep(watch, alarm, lasting.since, { sub }))
 }
 
 /** Both say that the task cannot be had any more: which of them may change with the replica that answers. */

@@ -1,14 +1,14 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
-import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
+import { eventType, isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { type Canceled, noteOutcome, refusal } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, isUnpublished, longestStamp, replicaMs, windowMs } from './policy.ts'
+import { compare, isAhead, isUnpublished, longestStamp, replicaMs, wants, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import type { Relay } from './relay.ts'
-import { readStep } from './steps.ts'
+import { readStep, writeStep } from './steps.ts'
 import { publishedWatch, saveLook } from './store/looks.ts'
 import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
@@ -56,7 +56,7 @@ export async function save(
   const { cancel: _, overdueCancel: __, ...before } = watch
   const after = { ...before, ...wishes, rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
-  const steps = [...times.steps, ...refusal(after, outcome, now)]
+  const steps = [...times.steps, ...refusal(after, outcome, now), ...found(watch, audience, known)]
   const publishes = steps.length > 0 || isToldNow(watch, audience, known)
   // A step back is looked at again once it can no longer be a replica's.
   const at = { now, changed: change === 'back' ? now : changed, deadline: times.next }
@@ -126,6 +126,14 @@ const isUnsettled = (watch: Watch, restamp: string, now: number): boolean =>
 
 /** Whether clients were told of a trouble: what the tenant alone was told takes back nothing. */
 const wasTold = ({ alarm, expired = [] }: Watch): boolean => alarm !== undefined || expired.length > 0
+
+/** A task that was told as lost is told by its state once it is seen again: also to those who did not ask for that state. */
+function found(watch: Watch, { live }: Audience, { change, rev, state, changed }: Known): string[] {
+  if (watch.alarm === undefined || change === 'back' || state === undefined) return []
+  return live
+    .filter(sub => !wants(sub, state))
+    .map(({ ref }) => writeStep({ rev, state }, eventType(state), changed, { sub: ref }))
+}
 
 /** Whether somebody is to be told of the state now, or it is an end, which is marked as told by all. */
 function isToldNow(watch: Watch, audience: Audience, { isNew, state }: Known): boolean {

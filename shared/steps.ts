@@ -1,5 +1,5 @@
 // Steps: what is told of a task though no revision says it, such as a budget that ran out. Writes each as one text and reads it. Pure.
-import { type TaskState, taskStates } from './a2a/task.ts'
+import { type eventType, type TaskState, taskStates } from './a2a/task.ts'
 import type { Watch } from './model.ts'
 import type { Facts } from './telling.ts'
 
@@ -16,6 +16,8 @@ export type StepType =
   | 'task.too_large'
   | 'subscription.expired'
   | 'subscription.credentials_expired'
+  /** The state of a task that was told as lost, for those who did not ask for that state. */
+  | ReturnType<typeof eventType>
 
 /** One step as it is told; everything in it is settled when it becomes true, so that a repeat tells the same. */
 export type Step = {

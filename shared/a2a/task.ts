@@ -50,4 +50,4 @@ export const isInterrupted = (state: TaskState | undefined): boolean =>
 export const isNews = (state: TaskState | undefined): boolean => isTerminal(state) || isInterrupted(state)
 
 /** The event name of a state in webhooks and the inbox: `input-required` becomes `task.input_required`. */
-export const eventType = (state: TaskState): string => `task.${state.replaceAll('-', '_')}`
+export const eventType = (state: TaskState): `task.${string}` => `task.${state.replaceAll('-', '_')}`

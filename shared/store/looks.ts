@@ -40,7 +40,8 @@ export async function saveLook(
   const tail = trailChange(trail)
   const present = Object.entries({ ...facts, holds: 0 }).filter(([, value]) => value !== undefined)
   // What was told of a trouble is taken back by what is known of the task: an older answer is not that.
-  const taken = seen.backSince === undefined ? troubled : troubled.filter(name => !alarmed.includes(name))
+  const stands = seen.backSince !== undefined && (watch.alarm !== undefined || watch.expired !== undefined)
+  const taken = stands ? troubled.filter(name => !alarmed.includes(name)) : troubled
   const gone = [
     ...taken,
     ...(seen.backSince === undefined ? ['backSince'] : []),

@@ -1,15 +1,20 @@
 // Troubles that come in turn: each is told once to whom it concerns, none hides another, and what was told is taken back.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Client } from '../support/clients.ts'
-import type { Scripted } from '../support/scripted.ts'
+import { type Scripted, status } from '../support/scripted.ts'
 import type { Trip } from '../support/trip.ts'
 import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
 
 let world: Waits
 let trip: Trip
 let operations: Client
+/** Wakes of this type cannot be queued now. */
+let deaf: string | undefined
 beforeAll(async () => {
-  world = await startWaits()
+  world = await startWaits({
+    faults: ({ service, body }) =>
+      deaf !== undefined && service === 'sqs' && JSON.stringify(body).includes(deaf) ? 'throttle' : undefined,
+  })
   trip = world.trip
   operations = trip.clients.make()
   const made = await trip.call<{ secret: string }>('PUT', '/v1/targets/alarm', { url: operations.url })
@@ -118,4 +123,57 @@ test('who joins a lost task is told so, though its budget runs out while the age
   await trip.pass(day, 60)
   expect(typesTold(late.client).sort()).toEqual(['task.lost_access', 'task.overdue'])
   expect(typesTold(first.client)).toEqual(['task.lost_access'])
+})
+
+test('a task that was told as lost is told once it is seen again, though its state is not one that was asked for', async () => {
+  const { agent, taskId, client } = await world.begin()
+  const asks = await trip.subscribe(taskId.replace('task-of-', ''), { taskId, states: ['working'] })
+  agent.instead(missing)
+  await trip.pass(hour, 30)
+  expect(typesTold(client)).toEqual(['task.orphaned'])
+  agent.instead(undefined)
+  await trip.pass(12 * hour, 60)
+  expect(typesTold(client)).toEqual(['task.orphaned', 'task.working'])
+  expect(typesTold(asks.client).filter(type => type === 'task.working')).toHaveLength(2)
+})
+
+test('credentials that are refused once, and once more after an older answer, have not run out', async () => {
+  const { agent, taskId, client } = await world.begin({}, { credentials: { type: 'bearer', token: 's' } })
+  const stamped = (state: string) =>
+    status(state, {
+      timestamp: new Date(trip.local.now()).toISOString(),
+      message: { messageId: state, parts: [] },
+    })
+  const older = stamped('working')
+  agent.put(taskId, older)
+  await trip.pass(10 * minute, 10)
+  const newer = stamped('input-required')
+  agent.put(taskId, newer)
+  await trip.pass(10 * minute, 10)
+  const script = ['refused', 'older', 'refused']
+  agent.instead(({ method }) => {
+    if (method !== 'GetTask') return undefined
+    const next = script.shift()
+    if (next === 'refused') return { status: 401 }
+    agent.put(taskId, next === 'older' ? older : newer)
+    return undefined
+  })
+  await trip.pass(3 * hour, 600)
+  expect(script).toEqual([])
+  expect(typesTold(client)).toEqual(['task.input_required'])
+})
+
+test('each who joins a lost task is told so, though what one is owed cannot be queued for a while', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  agent.instead(missing)
+  await trip.pass(hour, 30)
+  expect(typesTold(client)).toEqual(['task.orphaned'])
+  deaf = 'task.orphaned'
+  const second = await trip.subscribe(id, { taskId })
+  await trip.pass(20_000, 10)
+  const third = await trip.subscribe(id, { taskId })
+  await trip.pass(20_000, 10)
+  deaf = undefined
+  await trip.pass(5 * hour, 60)
+  for (const one of [client, second.client, third.client]) expect(typesTold(one)).toEqual(['task.orphaned'])
 })

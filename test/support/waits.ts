@@ -24,8 +24,8 @@ export type Waits = {
 }
 
 /** Starts the world. */
-export async function startWaits(): Promise<Waits> {
-  const trip = await startTrip()
+export async function startWaits(options?: Parameters<typeof startTrip>[0]): Promise<Waits> {
+  const trip = await startTrip(options)
   const stops: (() => Promise<unknown>)[] = [trip.stop]
   let made = 0
   const agentOf: Waits['agentOf'] = async more => {
