@@ -96,8 +96,9 @@ export type Registration = {
   status: 'handed_out' | 'registered' | 'unsupported' | 'failed'
   /** The agent's own words when it refused. */
   detail?: string
-  /** What refused it may pass: the agent is asked again for a day. */
+  /** What refused it may pass: the agent is asked again for a day, which begins with the first refusal of these secrets, ms. */
   again?: true
+  since?: number
 }
 
 /** A task of an agent, registered or not, on whose behalf another one runs. */

@@ -80,8 +80,14 @@ export function lookSoon(world: Relay, sub: Subscription): Promise<void> {
 /** Registers the push config at the agent, if the task is known and the agent can push, and records what came of it. */
 export async function register(relay: Relay, sub: Subscription, agent: Agent): Promise<Registration> {
   if (sub.registration.status === 'registered') return sub.registration
-  const registration = await registrationFor(relay, sub, agent)
-  if (registration.status !== sub.registration.status || registration.detail !== sub.registration.detail)
+  const came = await registrationFor(relay, sub, agent)
+  const before = sub.registration
+  const registration = came.again === true ? { ...came, since: before.since ?? relay.now() } : came
+  if (
+    registration.status !== before.status ||
+    registration.detail !== before.detail ||
+    registration.since !== before.since
+  )
     await recordRegistration(relay.table, sub, registration, relay.now())
   relay.log({
     step: 'subscription.registered',
@@ -125,7 +131,7 @@ export async function makeWhole(world: Relay, sub: Subscription, taskId: string)
     const agent = await getAgent(relay.table, sub.tenant, sub.agent)
     const registration = agent && (await register(relay, sub, agent))
     const waits = registration?.again === true
-    if (waits && relay.now() < sub.createdAt + registerMs) return
+    if (waits && relay.now() < (registration.since ?? 0) + registerMs) return
     // While one goes on refusing looks are made by the watch's own timer alone.
     if (!waits) await lookSoon(relay, sub)
     relay.log({ step: 'subscription.finished', tenant: sub.tenant, subscription: sub.id, ...namesOf(sub) })

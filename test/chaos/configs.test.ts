@@ -1,0 +1,69 @@
+// Push configs that an agent refuses for a while: it is asked again, however old the subscription is.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { status } from '../support/scripted.ts'
+import type { Trip } from '../support/trip.ts'
+import { day, hour, minute, startWaits, type Waits } from '../support/waits.ts'
+
+let world: Waits
+let trip: Trip
+
+beforeAll(async () => {
+  world = await startWaits()
+  trip = world.trip
+})
+
+afterAll(() => world.stop())
+
+type Shown = { registration: { status: string; again?: true }; generation: number }
+
+/** An agent that answers 503 while it is away, and how often it was asked to take a config. */
+async function makeAgent() {
+  const { agent, id } = await world.agentOf()
+  const taskId = `task-of-${id}`
+  agent.put(taskId, status('working'))
+  const seen = { away: false, asked: 0 }
+  let kept: unknown
+  agent.instead(({ id: call, method, params }) => {
+    if (method === 'CreateTaskPushNotificationConfig') seen.asked++
+    if (seen.away) return { status: 503 }
+    const answer = (result: object) => ({ body: JSON.stringify({ jsonrpc: '2.0', id: call, result }) })
+    if (method === 'ListTaskPushNotificationConfigs') return answer({ configs: [kept] })
+    if (method !== 'CreateTaskPushNotificationConfig') return undefined
+    kept = params
+    return answer(params)
+  })
+  return { id, taskId, seen }
+}
+
+const shown = (id: string) => trip.call<Shown>('GET', `/v1/subscriptions/${id}`)
+
+test('a config that was rotated while the agent was away is handed to it, though the subscription is two days old', async () => {
+  const { id, taskId, seen } = await makeAgent()
+  const { made } = await trip.subscribe(id, { taskId })
+  expect(await shown(made.id)).toMatchObject({ registration: { status: 'registered' } })
+  await trip.pass(2 * day, 20)
+  seen.away = true
+  await trip.call('POST', `/v1/subscriptions/${made.id}/rotate`, { generation: 1, overlapSeconds: 3600 })
+  expect(await shown(made.id)).toMatchObject({ registration: { status: 'failed', again: true } })
+  await trip.pass(10 * minute, 10)
+  seen.away = false
+  await trip.pass(hour, 30)
+  expect(await shown(made.id)).toMatchObject({ registration: { status: 'registered' }, generation: 2 })
+})
+
+test('a config that is refused for ever is handed to the agent for a day, from each rotation on', async () => {
+  const { id, taskId, seen } = await makeAgent()
+  seen.away = true
+  const { made } = await trip.subscribe(id, { taskId })
+  await trip.pass(30 * hour, 40)
+  const before = seen.asked
+  expect(before).toBeGreaterThan(10)
+  await trip.pass(day, 10)
+  expect(seen.asked).toBe(before)
+  await trip.call('POST', `/v1/subscriptions/${made.id}/rotate`, { generation: 1 })
+  await trip.pass(30 * hour, 40)
+  const after = seen.asked
+  expect(after - before).toBeGreaterThan(10)
+  await trip.pass(day, 10)
+  expect(seen.asked).toBe(after)
+})
