@@ -229,14 +229,15 @@ export const restGate = (table: Table, name: TargetName, seen: number) =>
   )
 
 /**
- * Leaves of the gate of a target that is gone no more than its generation, unless somebody may wait there: one that is
- * made again under its name is above it, and what was on its way to the one before concerns it no more.
+ * Leaves of the gate of a target that is gone no more than its generation: one that is made again under its name is above
+ * it, and what was on its way to the one before concerns it no more. A timer stays, since somebody may wait there, or come
+ * to wait who was turned away just now.
  */
 export const retireGate = (table: Table, { tenant, target }: TargetName, generation: number, now: number) =>
   update<Stored>(
     table,
     targetGateKey(tenant, target),
-    'SET #generation = :generation, #ttl = :ttl REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil, #free',
-    { generation, ttl: ttlOf(now) },
-    'attribute_not_exists(#slot) AND (attribute_not_exists(#generation) OR #generation <= :generation)',
+    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil, #free',
+    { generation, now, ttl: ttlOf(now) },
+    'attribute_not_exists(#generation) OR #generation <= :generation',
   )

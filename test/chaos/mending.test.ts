@@ -92,3 +92,35 @@ test('a target that is made again after it was deleted inherits nothing', async 
   expect(before.told()).toHaveLength(1)
   expect(after.told().length).toBeGreaterThanOrEqual(1)
 })
+
+test('a 410 that comes late concerns no target that was made again under the name, though the one before was paused', async () => {
+  const first = await aims.makeTarget('twice')
+  first.answer({ status: 503, headers: { 'retry-after': '600' } })
+  await aims.tell('twice')
+  expect(await aims.see('twice')).toMatchObject({ status: 'paused' })
+  const makeAnew = async () => {
+    const client = trip.clients.make()
+    await trip.call('DELETE', '/v1/targets/twice')
+    const made = await trip.call<{ secret: string; generation: number }>('PUT', '/v1/targets/twice', {
+      url: client.url,
+    })
+    client.secret = made.secret
+    return { client, generation: made.generation }
+  }
+  const second = await makeAnew()
+  second.client.answer({ status: 410 })
+  const { taskId } = await trip.begin(scene, { targets: ['twice'] })
+  const { held, release } = trip.hold(
+    ({ who, operation, body }) =>
+      who === 'deliver' && operation === 'UpdateItem' && JSON.stringify(body).includes('"gate"'),
+  )
+  await scene.agent.setState(taskId, 'completed')
+  const settling = trip.settle()
+  await held
+  const third = await makeAnew()
+  expect(third.generation).toBeGreaterThan(second.generation)
+  release()
+  await settling
+  await trip.pass(1_800_000, 30)
+  expect(await aims.see('twice')).toMatchObject({ status: 'active' })
+})

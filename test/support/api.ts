@@ -166,7 +166,7 @@ export async function startApi(options: LocalOptions = {}): Promise<Api> {
 }
 
 const isStone = ({ sk, ...rest }: Fields): boolean =>
-  sk === 'gate' && Object.keys(rest).sort().join() === 'generation,pk,ttl'
+  sk === 'gate' && Object.keys(rest).sort().join() === 'generation,pk,resumedAt,ttl'
 
 const isRaw = (body: unknown): body is string | Uint8Array =>
   typeof body === 'string' || body instanceof Uint8Array
