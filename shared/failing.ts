@@ -1,5 +1,6 @@
 // What follows from a look that gave no task: it is recorded, and looked again, slower each time. Asks no agent itself.
 
+import { isTerminal } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, alarmOf, isUnusable, metAgain, type TaskAlarm } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
@@ -16,7 +17,7 @@ import { freshOf, tell } from './saving.ts'
 import { readStep, writeStep } from './steps.ts'
 import { countWrong } from './store/health.ts'
 import { saveTrouble } from './store/looks.ts'
-import { dropWatch, leaveWatch } from './store/watches.ts'
+import { dropWatch, freeWatch, leaveWatch } from './store/watches.ts'
 import { cancelSoon, nextTimer, putOff, sooner } from './timing.ts'
 import { timesNow } from './tree.ts'
 import { wishesAfter } from './wishes.ts'
@@ -77,13 +78,18 @@ export async function inTrouble(
   if (trouble === 'wrong_task') await noteWrong(relay, watch)
   // A token endpoint may serve again, and credentials be replaced: what was pushed is not given up for that.
   const about = { kind: 'trouble', trouble, lasting: lasting !== undefined && !elsewhere, afterMs } as const
-  if (watch.subs.length === 0) {
+  if (audience.live.length === 0) {
     await dropWatch(relay.table, watch, relay.now())
+    return { ...about, watched: false }
+  }
+  // Whoever is on an ended task was told its end: this look was made for one that is not, who has its push to go on.
+  if (isTerminal(watch.state)) {
+    await freeWatch(relay.table, watch)
     return { ...about, watched: false }
   }
   if (isGone(lasting, relay.now()) && isNobodys(watch, audience)) {
     for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, relay.now())
-    return { kind: 'dropped', why: trouble }
+    return ask.unbound === undefined ? { kind: 'dropped', why: trouble } : { ...about, watched: false }
   }
   if (outcome !== undefined) await noteOutcome(relay, watch, outcome)
   await note(relay, watch, agent, audience, fault, ask)

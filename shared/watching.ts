@@ -142,8 +142,7 @@ async function lookInside(
     if (timed !== undefined) await tell(relay, timed, audience, next)
     return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }
-  if (ask.unbound !== undefined) audience.live.push(ask.unbound)
-  if (audience.live.length > 0) return undefined
+  if (audience.live.length > 0 || ask.unbound !== undefined) return undefined
   await endWatch(relay.table, watch.key, relay.now())
   return { kind: 'dropped', why: 'nobody_subscribed' }
 }
@@ -155,11 +154,14 @@ async function lookOutside(
   ask: Ask,
   { agent, turn }: Called,
 ): Promise<Looked> {
-  const cancel = wishOf(watch, audience.live, relay.now())
+  // Until it is bound the agent is called for it, too, but it is told nothing of the task.
+  const joining = ask.unbound === undefined ? [] : [ask.unbound]
+  const callers = [...audience.live, ...joining]
+  const cancel = isTerminal(watch.state) ? undefined : wishOf(watch, audience.live, relay.now())
   const answer = await callInVersion(
     relay,
     { agent, calls: seenOf(relay, agent).calls },
-    audience.live,
+    callers,
     (endpoint): Promise<Canceled> =>
       cancel === undefined
         ? getTask(relay.net, endpoint, watch.taskId, relay.now())
@@ -179,10 +181,11 @@ async function lookOutside(
     await freeWatch(relay.table, bound)
     return { kind: 'waits', ms: windowMs }
   }
+  const joined = { ...audience, live: callers }
   const known = judge(bound, answer.task, relay.now())
   const { outcome } = answer
-  if (!known.ok) return inTrouble(relay, bound, agent, audience, { ...known, outcome }, ask)
-  return save(relay, bound, agent, audience, answer, known, ask)
+  if (!known.ok) return inTrouble(relay, bound, agent, joined, { ...known, outcome }, ask)
+  return save(relay, bound, agent, joined, answer, known, ask)
 }
 
 /** Binds the subscription to the task that the agent just confirmed, and puts it on the watch. */

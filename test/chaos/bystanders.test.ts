@@ -1,0 +1,104 @@
+// A push of a subscription that is not bound yet has a task looked at that others are on: what comes of it is not their news.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { status } from '../support/scripted.ts'
+import { push, statusPush, type Trip } from '../support/trip.ts'
+import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+
+let world: Waits
+let trip: Trip
+beforeAll(async () => {
+  world = await startWaits()
+  trip = world.trip
+})
+afterAll(() => world.stop())
+
+const gone = ({ id }: { id: string }) => ({
+  body: JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32001, message: 'no such task' } }),
+})
+const asks = status('input-required', { message: { messageId: 'q', parts: [] } })
+
+/** A task that has ended, and whose client knows. */
+async function beginEnded(asked?: Record<string, unknown>) {
+  const begun = await world.begin({}, asked)
+  begun.agent.put(begun.taskId, status('completed'))
+  await trip.pass(10 * minute, 10)
+  expect(typesTold(begun.client)).toEqual(['task.completed'])
+  return begun
+}
+
+for (const [name, answer] of [
+  ['does not know it any more', gone],
+  ['refuses the credentials', () => ({ status: 401 })],
+  ['gives nothing that can be read', () => ({ body: '<html>' })],
+  ['is down', () => ({ status: 503 })],
+] as const)
+  test(`an ended task stays as it was told though an agent that is asked for it again ${name}`, async () => {
+    const { agent, id, taskId, client } = await beginEnded({ credentials: { type: 'bearer', token: 'old' } })
+    agent.instead(answer)
+    const unbound = await trip.subscribe(id)
+    const before = agent.calls(taskId).length
+    await push(unbound.hook, statusPush(taskId, 'completed'))
+    await trip.pass(2 * hour, 120)
+    expect(agent.calls(taskId).length).toBeGreaterThan(before + 4)
+    expect([typesTold(client), typesTold(unbound.client)]).toEqual([['task.completed'], []])
+    const { state, trouble, stale } = await trip.task(id, taskId)
+    expect([state, trouble, stale]).toEqual(['completed', undefined, false])
+  })
+
+test('an ended task is judged by its budget though it was not found when it was asked for again', async () => {
+  const root = await world.begin({}, { endToEndSeconds: 6 * 3600 })
+  const child = `${root.taskId}-c`
+  root.agent.put(child, status('working'))
+  await trip.subscribe(root.id, {
+    taskId: child,
+    parentTask: { agent: root.id, taskId: root.taskId },
+  })
+  await trip.pass(3000, 3)
+  root.agent.put(root.taskId, status('completed'))
+  await trip.pass(10 * minute, 10)
+  root.agent.instead(asked => (asked.params.id === root.taskId ? gone(asked) : undefined))
+  const unbound = await trip.subscribe(root.id)
+  await push(unbound.hook, statusPush(root.taskId, 'completed'))
+  await trip.pass(8 * hour, 60)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+})
+
+test('a subscription that is bound to an ended task late hears of its end', async () => {
+  const { agent, id, taskId, client } = await beginEnded()
+  let looks = 0
+  agent.instead(asked => (asked.method === 'GetTask' && looks++ < 2 ? gone(asked) : undefined))
+  const unbound = await trip.subscribe(id)
+  await push(unbound.hook, statusPush(taskId, 'completed'))
+  await trip.pass(minute, 60)
+  expect([typesTold(client), typesTold(unbound.client)]).toEqual([['task.completed'], ['task.completed']])
+})
+
+test('what an open task comes to is not told to a subscription that was pushed for it once', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  agent.instead(gone)
+  await trip.pass(9 * minute, 18)
+  expect(typesTold(client)).toEqual([])
+  const unbound = await trip.subscribe(id, { hopTimeoutSeconds: 60 })
+  await trip.pass(minute, 10)
+  for (let n = 0; n < 6; n++) {
+    await push(unbound.hook, { ...statusPush(taskId, 'working'), n })
+    await trip.pass(minute, 10)
+  }
+  await trip.pass(hour, 12)
+  expect([typesTold(client), typesTold(unbound.client)]).toEqual([['task.orphaned'], []])
+})
+
+test('nobody is told anew because the credentials of one that is not on the task were refused', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  agent.put(taskId, asks)
+  await trip.pass(10 * minute, 10)
+  expect(typesTold(client)).toEqual(['task.input_required'])
+  const unbound = await trip.subscribe(id, { credentials: { type: 'bearer', token: 'bad' } })
+  agent.instead(() => ({ status: 401 }))
+  await push(unbound.hook, statusPush(taskId, 'input-required'))
+  await trip.pass(20_000, 20)
+  await trip.call('DELETE', `/v1/subscriptions/${unbound.made.id}`)
+  agent.instead(undefined)
+  await trip.pass(6 * hour, 20)
+  expect([typesTold(client), typesTold(unbound.client)]).toEqual([['task.input_required'], []])
+})
