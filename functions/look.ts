@@ -121,7 +121,13 @@ async function afterNotice(
         return stands ? 'done' : settle(relay, message, looked.trouble, sub)
       }
       if (tries >= aheadTries) return 'done'
-      return later(relay, watch, { ...letIn, tries: tries + 1 }, looked.afterMs)
+      // Nobody else remembers how often it was tried.
+      return later(
+        relay,
+        watch,
+        { ...letIn, tries: tries + 1 },
+        Math.max(looked.afterMs, windowMs * 2 ** tries),
+      )
   }
 }
 

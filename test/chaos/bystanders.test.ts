@@ -102,3 +102,20 @@ test('nobody is told anew because the credentials of one that is not on the task
   await trip.pass(6 * hour, 20)
   expect([typesTold(client), typesTold(unbound.client)]).toEqual([['task.input_required'], []])
 })
+
+for (const known of [true, false])
+  test(`a task that ${known ? 'has ended' : 'nobody is on'} is asked for again until the agent shows what it pushed`, async () => {
+    const { agent, id } = await world.agentOf()
+    const taskId = `task-of-${id}`
+    agent.put(taskId, status('completed'))
+    if (known) {
+      await trip.subscribe(id, { taskId })
+      await trip.pass(10 * minute, 10)
+    }
+    const unbound = await trip.subscribe(id)
+    const shownAt = trip.local.now() + 25_000
+    agent.instead(asked => (trip.local.now() < shownAt ? gone(asked) : undefined))
+    await push(unbound.hook, statusPush(taskId, 'completed'))
+    await trip.pass(minute, 60)
+    expect(typesTold(unbound.client)).toEqual(['task.completed'])
+  })
