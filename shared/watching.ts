@@ -76,7 +76,9 @@ async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
     const { afterMs, waited, why } = entered
     relay.log({ step: 'look.put_off', level: 'debug', ...idsOf(watch), why, afterMs, turns: waited.turns })
     if (ask.fired === true) await judgeTimes(relay, watch)
-    return { kind: 'busy', afterMs, waited }
+    // Budgets above do not wait for this agent either. One that is being looked at is tried again soon.
+    const reminded = !joinsTree(watch) || (await remindAbove(relay, watch))
+    return { kind: 'busy', afterMs: reminded ? afterMs : Math.min(afterMs, windowMs), waited }
   }
   const called = agent && entered && { agent, turn: entered.turn }
   const at = { now, start: startAfter(watch, now), until: now + leaseMs }

@@ -1,0 +1,47 @@
+// A task that joins a tree whose root has ended: its budget is told if it covers that task, and in time, whatever the agents do.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { status } from '../support/scripted.ts'
+import type { Trip } from '../support/trip.ts'
+import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+
+let world: Waits
+let trip: Trip
+beforeAll(async () => {
+  world = await startWaits()
+  trip = world.trip
+})
+afterAll(() => world.stop())
+
+/** A root with half an hour, which ended in five minutes, as its client knows. */
+async function beginRoot() {
+  const root = await world.begin({}, { endToEndSeconds: 1800 })
+  root.agent.put(root.taskId, status('completed'))
+  await trip.pass(5 * minute, 5)
+  expect(typesTold(root.client)).toEqual(['task.completed'])
+  return root
+}
+
+test('a budget is told in time though the agent of a task that joins its tree takes no calls', async () => {
+  const root = await beginRoot()
+  const { agent, id } = await world.agentOf()
+  agent.instead(() => ({ status: 429, headers: { 'retry-after': '3600' } }))
+  await trip.subscribe(id, { taskId: 'other' })
+  await trip.pass(minute, 6)
+  const parentTask = { agent: root.id, taskId: root.taskId }
+  await trip.subscribe(id, { taskId: 'child', parentTask })
+  await trip.pass(23 * minute, 23)
+  expect(typesTold(root.client)).toEqual(['task.completed'])
+  await trip.pass(5 * minute, 5)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+  expect(root.client.told().at(-1)?.data).toMatchObject({ budget: 'end_to_end', open: `${id}/child` })
+})
+
+test('a task that joins a tree whose budget was over makes nobody late', async () => {
+  const root = await beginRoot()
+  await trip.pass(hour, 4)
+  const child = `${root.taskId}-late`
+  root.agent.put(child, status('working'))
+  await trip.subscribe(root.id, { taskId: child, parentTask: { agent: root.id, taskId: root.taskId } })
+  await trip.pass(hour, 12)
+  expect(typesTold(root.client)).toEqual(['task.completed'])
+})
