@@ -34,6 +34,9 @@ export type Timed = Pick<
   'agent' | 'taskId' | 'rev' | 'state' | 'changed' | 'created' | 'fresh' | 'overdueAt' | keyof Wishes
 >
 
+/** An open task below one: its name, and since when it is watched. */
+export type Below = { name: string; created: number }
+
 /**
  * True when a budget from end to end depends on the tasks below: the task has ended before it was used up, or it is
  * used up now and what is still open is to be named.
@@ -48,29 +51,33 @@ export const countsTree = (watch: Timed, subs: readonly Subscription[], now: num
  * @param watch as it is after the look: a task that just went on is not late
  * @param subs those who are on it
  * @param now milliseconds since 1970
- * @param below names of the open tasks below it
+ * @param below the open tasks below it: a budget that was over before one came does not cover it
  */
 export function timesOf(
   watch: Timed,
   subs: readonly Subscription[],
   now: number,
-  below: readonly string[] = [],
+  below: readonly Below[] = [],
 ): Times {
   const ended = isTerminal(watch.state)
   if (ended && below.length === 0) return { steps: [], saves: {}, next: undefined }
   const deadlines = subs.flatMap(sub => deadlinesOf(watch, sub)).filter(one => !ended || covers(one))
-  const over = deadlines.filter(one => one.at <= now && isUntold(watch, one))
+  const openAt = (at: number) => below.filter(({ created }) => created <= at).map(({ name }) => name)
+  const over = deadlines.filter(
+    one => one.at <= now && isUntold(watch, one) && (!ended || openAt(one.at).length > 0),
+  )
   const ends = ended ? [] : subs.filter(sub => sub.scope === 'task')
   const late = ended ? [] : over.filter(({ sub }) => sub.onOverdue === 'cancel')
   const overdueCancel = joinWish(watch.overdueCancel, late, subs, now)
-  const open = [...(ended ? [] : [nameOf(watch)]), ...below].slice(0, mostNamed).join(' ')
+  const namesAt = (at: number) =>
+    [...(ended ? [] : [nameOf(watch)]), ...openAt(at)].slice(0, mostNamed).join(' ')
   // A cancellation is sent by the next look; one that cannot be sent is tried less and less often.
   const waiting = ended ? undefined : standingOf({ ...watch, ...(overdueCancel && { overdueCancel }) }, subs)
   const soon = waiting === undefined ? [] : [now + floorMs(now - waiting.at)]
   const coming = [...deadlines.map(({ at }) => at), ...ends.map(({ expiresAt }) => expiresAt), ...soon]
   return {
     steps: [
-      ...over.map(one => overdueStep(watch, one, open)),
+      ...over.map(one => overdueStep(watch, one, namesAt(one.at))),
       ...ends
         .filter(({ expiresAt }) => expiresAt <= now)
         .map(({ ref, expiresAt }) => writeStep(watch, 'subscription.expired', expiresAt, { sub: ref })),

@@ -1,6 +1,6 @@
 // Judges the budgets of a task with all that was delegated from it, as far as that is watched, and has them judged again. Asks no agent.
 import { isTerminal } from './a2a/task.ts'
-import { countsTree, nameOf, type Timed, type Times, timesOf } from './budgets.ts'
+import { type Below, countsTree, nameOf, type Timed, type Times, timesOf } from './budgets.ts'
 import type { Subscription, Watch } from './model.ts'
 import type { Relay } from './relay.ts'
 import { watchesOf } from './store/asked.ts'
@@ -49,8 +49,8 @@ export async function remindAbove(
 async function openBelow(
   table: Relay['table'],
   { tenant, agent, taskId }: Pick<Watch, 'tenant' | 'agent' | 'taskId'>,
-): Promise<string[]> {
-  const open = new Set<string>()
+): Promise<Below[]> {
+  const open = new Map<string, number>()
   const seen = new Set([nameOf({ agent, taskId })])
   const left = [{ agent, taskId }]
   for (let one = left.shift(); one !== undefined && seen.size <= mostTasks; one = left.shift()) {
@@ -62,9 +62,11 @@ async function openBelow(
       // Whoever names its parent may name one below it: a ring is gone through once.
       if (!seen.has(name)) left.push(child)
       seen.add(name)
-      if (!isTerminal(child.state) && child.subs.length > 0) open.add(name)
+      // Each principal has a watch of its own.
+      if (!isTerminal(child.state) && child.subs.length > 0)
+        open.set(name, Math.min(child.created, open.get(name) ?? child.created))
     }
   }
   open.delete(nameOf({ agent, taskId }))
-  return [...open]
+  return [...open].map(([name, created]) => ({ name, created }))
 }

@@ -125,32 +125,43 @@ test('a task’s subscription that runs out is told so; an agent’s is no task�
 describe('a budget from end to end covers the tasks below', () => {
   const ended = { state: 'completed', agent: 'a', taskId: 'root' } as const
   const asked = (minutes: number) => subWith({ endToEndSeconds: minutes * 60, createdAt: now - 2 * hour })
+  const below = (...names: string[]) => names.map(name => ({ name, created: now - hour }))
   const openIn = (steps: string[]) => steps.map(readStep).map(({ data }) => data.open)
 
   test('of a task that has ended it is told while one of them is open, and only to whom it covers them', () => {
     const watch = watchWith(ended)
-    const { steps, saves, next } = timesOf(watch, [asked(120), subWith(hop(1))], now, ['b/one', 'b/two'])
+    const { steps, saves, next } = timesOf(watch, [asked(120), subWith(hop(1))], now, below('b/one', 'b/two'))
     expect(openIn(steps)).toEqual(['b/one b/two'])
     expect({ saves, next }).toEqual({ saves: { overdueAt: now }, next: undefined })
     expect(timesOf(watch, [asked(120)], now)).toEqual({ steps: [], saves: {}, next: undefined })
-    expect(timesOf({ ...watch, overdueAt: now }, [asked(120)], now, ['b/one']).steps).toEqual([])
+    expect(timesOf({ ...watch, overdueAt: now }, [asked(120)], now, below('b/one')).steps).toEqual([])
   })
 
   test('it is not told before its time, but waited for', () => {
-    const later = timesOf(watchWith(ended), [asked(130)], now, ['b/one'])
+    const later = timesOf(watchWith(ended), [asked(130)], now, below('b/one'))
     expect(later).toEqual({ steps: [], saves: {}, next: now + 10 * minute })
   })
 
   test('of a task that is open, itself and at most nine below are named, as paths of the API have them', () => {
     const many = Array.from({ length: 20 }, (_, at) => `b/${at}`)
     const watch = watchWith({ state: 'working', agent: 'a', taskId: 'to do/1' })
-    const [told = ''] = openIn(timesOf(watch, [asked(120)], now, many).steps)
+    const [told = ''] = openIn(timesOf(watch, [asked(120)], now, below(...many)).steps)
     expect(String(told).split(' ')).toEqual(['a/to%20do%2F1', ...many.slice(0, 9)])
+  })
+
+  test('it covers no task that came once it was over', () => {
+    const late = [...below('b/one'), { name: 'b/late', created: now - 9 * minute }]
+    const open = timesOf(watchWith({ ...ended, state: 'working' }), [asked(110)], now, late)
+    expect(openIn(open.steps)).toEqual(['a/root b/one'])
+    expect(openIn(timesOf(watchWith(ended), [asked(110)], now, late).steps)).toEqual(['b/one'])
+    expect(timesOf(watchWith(ended), [asked(110)], now, late.slice(1)).steps).toEqual([])
+    const two = timesOf(watchWith(ended), [asked(110), asked(130)], now, late.slice(1))
+    expect(two).toEqual({ steps: [], saves: {}, next: now + 10 * minute })
   })
 
   test('a task that has ended is not canceled', () => {
     const sub = { ...asked(120), onOverdue: 'cancel' as const }
-    const { steps, saves } = timesOf(watchWith(ended), [sub], now, ['b/one'])
+    const { steps, saves } = timesOf(watchWith(ended), [sub], now, below('b/one'))
     expect(saves).toEqual({ overdueAt: now })
     expect(steps.map(readStep)).not.toMatchObject([{ data: { action: 'cancel' } }])
   })
