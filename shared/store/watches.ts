@@ -159,13 +159,15 @@ export const endWatch = (table: Table, watch: string, now: number) =>
   )
 
 /**
- * Gives up a watch that was opened for a push which nothing came of. What is known from before is kept, so that nobody is
- * told the same again as another revision. Somebody who joined meanwhile wins.
+ * Gives up a watch that was leased for a push which nothing came of, and its lease in any case. What is known from before
+ * is kept, so that nobody is told the same again as another revision. Somebody who is on it wins.
  */
-export async function dropWatch(table: Table, { key, rev, lookAt }: Watch, now: number): Promise<void> {
+export async function dropWatch(table: Table, watch: Watch, now: number): Promise<void> {
+  const { key, rev, lookAt: start } = watch
   if (rev > 0) await endWatch(table, key, now)
-  else
-    await remove(table, watchKey(key), 'attribute_not_exists(#subs) AND #lookAt = :start', { start: lookAt })
+  else if (await remove(table, watchKey(key), 'attribute_not_exists(#subs) AND #lookAt = :start', { start }))
+    return
+  await freeWatch(table, watch)
 }
 
 /**

@@ -119,3 +119,17 @@ for (const known of [true, false])
     await trip.pass(minute, 60)
     expect(typesTold(unbound.client)).toEqual(['task.completed'])
   })
+
+test('a task that everybody left is asked for again as soon as it was promised, though it was not found once', async () => {
+  const { agent, id, taskId, made } = await world.begin()
+  agent.put(taskId, asks)
+  await trip.pass(10 * minute, 10)
+  await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
+  await trip.pass(minute)
+  const unbound = await trip.subscribe(id)
+  let looks = 0
+  agent.instead(asked => (asked.method === 'GetTask' && looks++ === 0 ? gone(asked) : undefined))
+  await push(unbound.hook, statusPush(taskId, 'input-required'))
+  await trip.pass(10_000, 20)
+  expect([looks, typesTold(unbound.client)]).toEqual([2, ['task.input_required']])
+})

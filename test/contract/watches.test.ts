@@ -5,7 +5,7 @@ import { writeStep } from '../../shared/steps.ts'
 import { askCancel } from '../../shared/store/asked.ts'
 import { publishedWatch, saveLook, saveTrouble } from '../../shared/store/looks.ts'
 import { addTransition } from '../../shared/store/tails.ts'
-import { getWatch, leaseWatch, openWatch, oweStep } from '../../shared/store/watches.ts'
+import { dropWatch, getWatch, leaseWatch, openWatch, oweStep } from '../../shared/store/watches.ts'
 import { pack, placeFor, unpack } from '../../shared/timeline.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
@@ -41,6 +41,25 @@ test('of many who lease in the same millisecond one looks', async () => {
   const watch = await join('one')
   const leased = await Promise.all(Array.from({ length: 16 }, () => lease(watch)))
   expect(leased.filter(one => one !== undefined)).toHaveLength(1)
+})
+
+test('what a look gives up may be looked at again at once, and one that came later keeps its lease', async () => {
+  const known = { digest: 'd', ring: [], rev: 1, changed: noon, woken: 1, looked: noon, lease: noon + 32_000 }
+  for (const [ref, rev] of [
+    ['one', 1],
+    ['one', 0],
+    [undefined, 1],
+  ] as const) {
+    task = { ...task, taskId: `${task.taskId}-${ref}-${rev}` }
+    const first = there(await lease(there(await openWatch(ground.table, task, at, ref))))
+    const leased = there(await saveLook(ground.table, first, { ...known, rev }))
+    await dropWatch(ground.table, leased, noon)
+    const left = there(await getWatch(ground.table, leased.key))
+    expect(left.lease).toBe(0)
+    await lease(left, noon + 2000)
+    await dropWatch(ground.table, leased, noon)
+    expect((await getWatch(ground.table, leased.key))?.lease).toBe(noon + 34_000)
+  }
 })
 
 test('who lost the lease saves nothing', async () => {
