@@ -89,6 +89,7 @@ export async function inTrouble(
   }
   if (isGone(lasting, relay.now()) && isNobodys(watch, audience)) {
     for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, relay.now())
+    await freeWatch(relay.table, watch)
     return ask.unbound === undefined ? { kind: 'dropped', why: trouble } : { ...about, watched: false }
   }
   if (outcome !== undefined) await noteOutcome(relay, watch, outcome)

@@ -146,6 +146,7 @@ async function lookInside(
   }
   if (audience.live.length > 0 || ask.unbound !== undefined) return undefined
   await endWatch(relay.table, watch.key, relay.now())
+  await freeWatch(relay.table, watch)
   return { kind: 'dropped', why: 'nobody_subscribed' }
 }
 

@@ -1,5 +1,10 @@
 // A push of a subscription that is not bound yet has a task looked at that others are on: what comes of it is not their news.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRelay } from '../../shared/relay.ts'
+import { watchOf } from '../../shared/store/keys.ts'
+import { endSubscription } from '../../shared/store/subscriptions.ts'
+import { getWatch } from '../../shared/store/watches.ts'
+import { lookAt } from '../../shared/watching.ts'
 import { status } from '../support/scripted.ts'
 import { push, statusPush, type Trip } from '../support/trip.ts'
 import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
@@ -132,4 +137,40 @@ test('a task that everybody left is asked for again as soon as it was promised, 
   await push(unbound.hook, statusPush(taskId, 'input-required'))
   await trip.pass(10_000, 20)
   expect([looks, typesTold(unbound.client)]).toEqual([2, ['task.input_required']])
+})
+
+/** A look at a task at this very moment, as the door makes it. */
+async function lookNow(id: string, taskId: string) {
+  const { local } = trip
+  const relay = createRelay('look', { ...local.env, AWS_ACCESS_KEY_ID: 'test' }, { now: local.now })
+  const watch = await getWatch(relay.table, watchOf('demo', id, 'agent', taskId))
+  if (watch === undefined) throw new Error('There is no watch')
+  return { relay, watch, look: () => lookAt(relay, watch, { fired: true }) }
+}
+
+test('who joins a task just when its last subscription was found to be gone is told at once', async () => {
+  const { agent, id, taskId } = await world.begin()
+  agent.put(taskId, asks)
+  await trip.pass(10 * minute, 10)
+  const { relay, watch, look } = await lookNow(id, taskId)
+  // A request that died had deleted it, and not taken it off the task yet.
+  await endSubscription(relay.table, watch.subs[0] ?? '', 'deleted', trip.local.now())
+  expect(await look()).toEqual({ kind: 'dropped', why: 'nobody_subscribed' })
+  const { client } = await trip.subscribe(id, { taskId })
+  await trip.pass(5000, 5)
+  expect(typesTold(client)).toEqual(['task.input_required'])
+})
+
+test('who joins a task just when the subscriptions to its agent gave it up is told at once', async () => {
+  const { agent, id } = await world.agentOf()
+  const { hook } = await trip.subscribe(id, { scope: 'agent' })
+  await push(hook, statusPush('ghost', 'input-required'))
+  await trip.pass(5 * hour, 20)
+  const { look } = await lookNow(id, 'ghost')
+  trip.local.advance(2 * hour)
+  expect(await look()).toEqual({ kind: 'dropped', why: 'not_found' })
+  agent.put('ghost', asks)
+  const { client } = await trip.subscribe(id, { taskId: 'ghost' })
+  await trip.pass(5000, 5)
+  expect(typesTold(client)).toEqual(['task.input_required'])
 })
