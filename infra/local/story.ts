@@ -1,4 +1,5 @@
 // Tells the trip once with the demo agent: subscribed, pushed, verified, looked, woken. Each line waits for the real step.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Step } from '../../shared/log.ts'
 import { callAgent } from './agent/caller.ts'
 import type { DemoAgent } from './agent.ts'
@@ -100,13 +101,21 @@ export async function tellStory(
 type Made = { id: string; registration: { status: string }; targets: [{ secret: string }] }
 type Feed = { entries: { taskId: string }[] }
 
+/** Calls the API; a 503 of a machine that is busy with its start is asked again, until patience ends. */
 function apiOf(origin: string, key: string) {
   return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const response = await fetch(new URL(path, origin), {
-      method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
+    const call = () =>
+      fetch(new URL(path, origin), {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+    const giveUpAt = Date.now() + patienceMs
+    let response = await call()
+    while (response.status === 503 && Date.now() < giveUpAt) {
+      await pause(500)
+      response = await call()
+    }
     const text = await response.text()
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
     return JSON.parse(text)
