@@ -1,6 +1,7 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
 import { idsOf, type Looked } from '../shared/asking.ts'
 import { contradicts, isDisputable, mayDispute } from '../shared/disputes.ts'
+import { tellRefused } from '../shared/failing.ts'
 import { createKeySets } from '../shared/keysets.ts'
 import { LookMessage, NoticeMessage, type Waited, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
@@ -114,6 +115,8 @@ async function afterNotice(
     case 'dropped':
       return settle(relay, message, looked.why, sub)
     case 'trouble':
+      // Once may be a hiccup.
+      if (looked.refused && tries === 1) await tellRefused(relay, watch, sub)
       if (looked.lasting && tries >= aheadTries) return settle(relay, message, looked.trouble, sub)
       // A watched task is looked at again by its own chain and timer; a push of an unknown one has only itself.
       if (looked.watched) {

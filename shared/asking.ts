@@ -34,7 +34,15 @@ export type Looked =
   /** There is nothing to look at. */
   | { kind: 'dropped'; why: string }
   /** The agent gave no task. `lasting` faults do not go away by asking again soon. */
-  | { kind: 'trouble'; trouble: Trouble; lasting: boolean; watched: boolean; afterMs: number }
+  | {
+      kind: 'trouble'
+      trouble: Trouble
+      lasting: boolean
+      watched: boolean
+      afterMs: number
+      /** The credentials were refused of a subscription that is not bound yet. */
+      refused: boolean
+    }
 
 export const shown = ({ state }: Pick<Watch, 'state'>): Looked => ({ kind: 'shown', state })
 

@@ -4,7 +4,7 @@ import type { Failure } from './a2a/trouble.ts'
 import { type Granting, type Held, tokenFor } from './granting.ts'
 import { canonical } from './hash.ts'
 import type { Agent, Credentials, OAuth, Subscription } from './model.ts'
-import { noteRefusal, wasRefused } from './refusals.ts'
+import { despairOf, isRefusal, isUnseen, ownersOf, type Try, type Whose } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { namesOf, seal, unseal } from './seal.ts'
 import { getAgent } from './store/agents.ts'
@@ -38,56 +38,70 @@ type World = Granting & Pick<Relay, 'random' | 'trace'>
 const mostTried = 3
 const longestMs = 10_000
 
+/** How a call goes from one's credentials to the next one's. */
+export type Turns<T> = {
+  /** Whose are tried, in this order; those that were given last first unless said. */
+  order?: readonly Whose[]
+  /** Whether an answer will do. After one that will not, others are tried, but it counts before any failure. */
+  willDo?: (answer: T) => boolean
+}
+
+/** An answer, with what the call came to with each one's credentials that were tried. */
+export type Tries = { tries: Try[] }
+
 /**
  * Calls an agent for these subscriptions: with the credentials that were given last, else the agent's own. Where those
- * are refused, do not see the task, or get no token, some of the others are tried in turn, those last that were refused
- * before: nobody's bad credentials keep the news from those who see the same task.
+ * are refused, do not see the task, or get no token, some of the others are tried in turn: nobody's bad credentials keep
+ * the news from those who see the same task.
  * @param call one operation at the endpoint that it is given
- * @returns what the first that is not refused comes to, else the first's refusal
+ * @returns what the first that is not refused comes to, else the refusal that leaves most to hope for
  */
 export async function callAs<T extends Answer>(
   relay: World,
   agent: Agent,
   subs: Subscription[],
   call: (endpoint: Endpoint) => Promise<T>,
-): Promise<T | Failure> {
+  { order = ownersOf(subs), willDo = () => true }: Turns<T> = {},
+): Promise<(T | Failure) & Tries> {
   const began = relay.now()
-  const owners = newestFirst(subs)
-  const own: (Subscription | undefined)[] =
-    owners.length > 0 && owners.length === subs.length ? owners : [...owners, undefined]
-  const isLate = (one: Subscription | undefined) => wasRefused(relay.table, { agent, own: one }, began)
-  const [first, ...others] = [...own.filter(one => !isLate(one)), ...own.filter(isLate)]
-  const answer = await callBy(relay, agent, subs, first, call)
-  if (!isInVain(answer)) return answer
-  for (const other of others.slice(0, mostTried - 1)) {
-    if (relay.now() - began > longestMs) break
-    const next = await callBy(relay, agent, subs, other, call)
-    if (!isInVain(next)) return next
+  const [first, ...others] = order.slice(0, mostTried)
+  let own = first
+  let answer: T | Failure = await callWith(relay, agent, subs, own, call)
+  let best = { answer, rank: rankOf(answer, willDo) }
+  const tries: Try[] = [{ own, answer }]
+  for (own of others) {
+    if (!goesOn(answer, willDo) || relay.now() - began > longestMs) break
+    answer = await callWith(relay, agent, subs, own, call)
+    tries.push({ own, answer })
+    const rank = rankOf(answer, willDo)
+    if (rank < best.rank) best = { answer, rank }
   }
-  return answer
+  return { ...best.answer, tries }
 }
 
-const isRefused = (answer: Answer): boolean =>
+/** What the agent itself said, if it was asked: a token endpoint says nothing of how it fares. */
+export const heardOf = <T extends Answer>(answer: T & Tries): Answer =>
+  answer.tries.findLast(one => one.answer.ok || one.answer.elsewhere !== true)?.answer ?? answer
+
+/**
+ * Whether other credentials may come to more: who lacks the right to a task may be told that there is none, and a token
+ * endpoint says nothing of the agent.
+ */
+export const isInVain = (answer: Answer): answer is Failure =>
   !answer.ok &&
-  (answer.trouble === 'unauthorized' ||
-    answer.trouble === 'credentials_expired' ||
+  (isRefusal(answer.trouble) ||
+    isUnseen(answer.trouble) ||
     (answer.elsewhere === true && answer.busy !== true))
 
-/** Whether other credentials may come to more: who lacks the right to a task may be told that there is none. */
-const isInVain = (answer: Answer): boolean =>
-  isRefused(answer) || (!answer.ok && (answer.trouble === 'forbidden' || answer.trouble === 'not_found'))
+const goesOn = <T extends Answer>(answer: T | Failure, willDo: (answer: T) => boolean): boolean =>
+  isInVain(answer) || (isServed(answer) && !willDo(answer))
 
-/** Calls with the credentials of one, and remembers whether they were taken. */
-async function callBy<T extends Answer>(
-  relay: World,
-  agent: Agent,
-  subs: Subscription[],
-  own: Subscription | undefined,
-  call: (endpoint: Endpoint) => Promise<T>,
-): Promise<T | Failure> {
-  const answer = await callWith(relay, agent, subs, own, call)
-  noteRefusal(relay.table, { agent, own }, isRefused(answer), relay.now())
-  return answer
+const isServed = <T extends Answer>(answer: T | Failure): answer is T => answer.ok
+
+/** The less, the more an answer counts. */
+function rankOf<T extends Answer>(answer: T | Failure, willDo: (answer: T) => boolean): number {
+  if (isServed(answer)) return willDo(answer) ? 0 : 1
+  return isInVain(answer) ? 3 + despairOf(answer.trouble) : 2
 }
 
 /**
@@ -137,9 +151,3 @@ function heldOf(relay: World, owner: Owner, sealed: string, oauth: OAuth): Held 
   const stands = async () => (await getSubscription(relay.table, ref))?.credentials === sealed
   return { owner: { ref }, of, formerly, oauth, stands }
 }
-
-/** Those subscriptions that have credentials of their own, whose were given last first. */
-export const newestFirst = (subs: Subscription[]): Subscription[] =>
-  subs
-    .filter(sub => sub.credentials !== undefined)
-    .sort((a, b) => (b.credentialsAt ?? 0) - (a.credentialsAt ?? 0))

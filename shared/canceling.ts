@@ -5,8 +5,9 @@ import { isTerminal } from './a2a/task.ts'
 import { codes } from './a2a/trouble.ts'
 import { idsOf } from './asking.ts'
 import { drawShare } from './clock.ts'
-import type { Cancel, Trouble, Watch } from './model.ts'
+import type { Cancel, Subscription, Trouble, Watch } from './model.ts'
 import { troubleMs } from './policy.ts'
+import { isRefusal, isUnseen, ownOf, type Whose } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { writeStep } from './steps.ts'
 import { addTransition } from './store/tails.ts'
@@ -23,6 +24,8 @@ export type Canceled = Looked & { outcome?: Outcome }
 /** What came of a wish: it is to be asked for again, the agent would not, or else it did. */
 export type Outcome = {
   wish: Cancel
+  /** The agent may do it for somebody else: it refused the credentials, or says to them that there is no such task. */
+  denied?: boolean
   again?: Cancel
   /** `not_cancelable`, `not_supported`, or the trouble that it came to. */
   refused?: string
@@ -34,6 +37,23 @@ const reasons: ReadonlyMap<number | undefined, string> = new Map([
   [codes.unsupportedOperation, 'not_supported'],
   [codes.methodNotFound, 'not_supported'],
 ])
+
+/** Whether others need not be tried. */
+export const isSettledBy = ({ outcome }: Canceled): boolean => outcome?.denied !== true
+
+/**
+ * Whose credentials a cancellation is asked with: those of the subscription whose budget wished it first go first, unless
+ * they were tried and showed nobody the task.
+ */
+export function askersFirst(
+  watch: Pick<Watch, 'tried'>,
+  { subscriptions: [asker] = [] }: Cancel,
+  live: readonly Subscription[],
+  turns: readonly Whose[],
+): Whose[] {
+  const sub = watch.tried === undefined ? live.find(({ id }) => id === asker) : undefined
+  return sub === undefined ? [...turns] : [...new Set([ownOf(sub), ...turns])]
+}
 
 /**
  * Looks at the task, and asks the agent to cancel it unless it has ended: its end is seen, whatever comes of the wish. An
@@ -54,14 +74,15 @@ export async function cancelAt(
   const came = answer.ok ? { state: answer.task.state } : { trouble: answer.trouble, detail: answer.detail }
   relay.log({ step: 'task.cancel_sent', ...idsOf(watch), by: wish.by, why: wish.why, ...came })
   if (answer.ok) return { ...answer, outcome: { wish } }
+  const denied = isRefusal(answer.trouble) || isUnseen(answer.trouble)
   const tries = (wish.tries ?? 0) + 1
   const waitMs = Math.max(answer.retryAfterMs ?? 0, troubleMs(tries, drawShare(relay)))
   const again = { ...wish, tries, notBefore: relay.now() + Math.min(waitMs, longestWaitMs) }
-  if (passing.has(answer.trouble) && tries < mostTries) return { ...seen, outcome: { wish, again } }
+  if (passing.has(answer.trouble) && tries < mostTries) return { ...seen, outcome: { wish, denied, again } }
   const now = await look()
   if (now.ok && now.task.state === 'canceled') return { ...now, outcome: { wish } }
-  if (!now.ok && tries < mostTries) return { ...now, outcome: { wish, again } }
-  return { ...now, outcome: { wish, refused: reasons.get(answer.code) ?? answer.trouble } }
+  if (!now.ok && tries < mostTries) return { ...now, outcome: { wish, denied, again } }
+  return { ...now, outcome: { wish, denied, refused: reasons.get(answer.code) ?? answer.trouble } }
 }
 
 /**

@@ -4,20 +4,33 @@ import { isTerminal } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, alarmOf, isUnusable, metAgain, type TaskAlarm } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
-import { newestFirst } from './calling.ts'
+import { isInVain, type Tries } from './calling.ts'
 import { noteOutcome, type Outcome, refusal } from './canceling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Subscription, Trouble, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
 import { aheadTries, troubleMs } from './policy.ts'
-import type { Audience } from './publish.ts'
-import { wasRefused } from './refusals.ts'
+import { type Audience, publish } from './publish.ts'
+import {
+  type Came,
+  cameTo,
+  credentialsOf,
+  despairOf,
+  isRefusal,
+  isTold,
+  isUnseen,
+  keep,
+  ownersOf,
+  ownOf,
+  type Whose,
+} from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { freshOf, tell } from './saving.ts'
 import { readStep, writeStep } from './steps.ts'
+import { getAgent } from './store/agents.ts'
 import { countWrong } from './store/health.ts'
 import { saveTrouble } from './store/looks.ts'
-import { dropWatch, freeWatch, leaveWatch } from './store/watches.ts'
+import { dropWatch, endWatch, freeWatch, leaveWatch } from './store/watches.ts'
 import { cancelSoon, nextTimer, putOff, sooner } from './timing.ts'
 import { timesNow } from './tree.ts'
 import { wishesAfter } from './wishes.ts'
@@ -35,7 +48,7 @@ const lastingTroubles: ReadonlySet<Trouble> = new Set([
 ])
 
 /** A look that gave no task. */
-type Failed = Failure & { outcome?: Outcome | undefined }
+type Failed = Failure & Tries & { outcome?: Outcome | undefined }
 
 /** A look that failed, and what it adds up to with those before it. */
 type Fault = {
@@ -46,22 +59,35 @@ type Fault = {
   lasting: Lasting | undefined
   /** How often in a row it was met, if it is one that may come to be told. */
   met: Lasting | undefined
-  /** Not the agent failed, but its token endpoint, which may serve again by itself. */
+  /** A token endpoint failed, which may serve again by itself. */
   elsewhere: boolean
+  /** What the credentials of each who is on the task came to. */
+  came: Came[]
   afterMs: number
   /** What came of asking to cancel the task, if that was asked. */
   outcome: Outcome | undefined
 }
 
-function faultOf(relay: Relay, watch: Watch, { trouble, retryAfterMs, elsewhere, outcome }: Failed): Fault {
+function faultOf(
+  relay: Relay,
+  watch: Watch,
+  came: Came[],
+  { retryAfterMs, outcome, tries, ...answer }: Failed,
+): Fault {
+  // With credentials that this look did not try it may come to something better.
+  const [hope = answer] = isInVain(answer) ? came.toSorted(byHope) : []
+  const { trouble } = hope
+  const elsewhere = tries.some(one => !one.answer.ok && one.answer.elsewhere === true)
   const failures = (watch.failures ?? 0) + 1
   const isLasting = lastingTroubles.has(trouble)
   const met = isLasting || trouble === 'failed' ? metAgain(watch.lasting, trouble, relay.now()) : undefined
   const lasting = isLasting ? met : undefined
   // "At once" says nothing of when it will be better.
   const afterMs = retryAfterMs || troubleMs(lasting?.row ?? failures, drawShare(relay))
-  return { trouble, failures, lasting, met, elsewhere: elsewhere === true, afterMs, outcome }
+  return { trouble, failures, lasting, met, elsewhere, came, afterMs, outcome }
 }
+
+const byHope = (one: Came, other: Came): number => despairOf(one.trouble) - despairOf(other.trouble)
 
 /** Settles a look that failed. */
 export async function inTrouble(
@@ -72,14 +98,23 @@ export async function inTrouble(
   answer: Failed,
   ask: Ask,
 ): Promise<Looked> {
-  const fault = faultOf(relay, watch, answer)
-  const { trouble, failures, lasting, elsewhere, afterMs, outcome } = fault
+  const { unbound } = ask
+  const { live } = audience
+  const fault = faultOf(relay, watch, cameTo(watch, agent, live, answer.tries), answer)
+  const { trouble, failures, lasting, elsewhere, came, afterMs, outcome } = fault
   relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail: answer.detail, failures })
   if (trouble === 'wrong_task') await noteWrong(relay, watch)
+  const refused = unbound !== undefined && isRefusedTo(unbound, answer)
   // A token endpoint may serve again, and credentials be replaced: what was pushed is not given up for that.
-  const about = { kind: 'trouble', trouble, lasting: lasting !== undefined && !elsewhere, afterMs } as const
-  if (audience.live.length === 0) {
-    await dropWatch(relay.table, watch, relay.now())
+  const about = {
+    kind: 'trouble',
+    ...{ trouble, afterMs, refused },
+    lasting: lasting !== undefined && !elsewhere && !refused,
+  } as const
+  if (live.length === 0) {
+    // What is told of refused credentials is told of the task.
+    if (refused) await restWatch(relay, watch)
+    else await dropWatch(relay.table, watch, relay.now())
     return { ...about, watched: false }
   }
   // Whoever is on an ended task was told its end: this look was made for one that is not, who has its push to go on.
@@ -87,10 +122,13 @@ export async function inTrouble(
     await freeWatch(relay.table, watch)
     return { ...about, watched: false }
   }
-  if (isGone(lasting, relay.now()) && isNobodys(watch, audience)) {
-    for (const ref of watch.subs) await leaveWatch(relay.table, watch.key, ref, relay.now())
-    await freeWatch(relay.table, watch)
-    return ask.unbound === undefined ? { kind: 'dropped', why: trouble } : { ...about, watched: false }
+  if (isGone(lasting, relay.now()) && isNobodys(watch, live)) {
+    const leaving = live.filter(sub => isUnseen(cameOf(came, ownOf(sub))?.trouble ?? trouble))
+    for (const { ref } of leaving) await leaveWatch(relay.table, watch.key, ref, relay.now())
+    if (leaving.length === live.length) {
+      await freeWatch(relay.table, watch)
+      return unbound === undefined ? { kind: 'dropped', why: trouble } : { ...about, watched: false }
+    }
   }
   if (outcome !== undefined) await noteOutcome(relay, watch, outcome)
   await note(relay, watch, agent, audience, fault, ask)
@@ -103,8 +141,19 @@ export async function inTrouble(
   if ((watch.again <= relay.now() || ask.own === true) && (goesOn || agent.road === 'poll'))
     await putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, afterMs)
   // The chain goes on for those who are on the watch; one that is not bound has only its push.
-  return { ...about, watched: ask.unbound === undefined }
+  return { ...about, watched: unbound === undefined }
 }
+
+/** Ends the watch of a task that nobody is on, but keeps it. */
+async function restWatch({ table, now }: Relay, watch: Watch): Promise<void> {
+  await freeWatch(table, watch)
+  await endWatch(table, watch.key, now())
+}
+
+const isRefusedTo = (sub: Subscription, { tries }: Tries): boolean =>
+  tries.some(({ own, answer }) => own === ownOf(sub) && !answer.ok && isRefusal(answer.trouble))
+
+const cameOf = (came: readonly Came[], own: Whose): Came | undefined => came.find(one => one.own === own)
 
 /** So long an agent may take to show a task that it pushed once, to whoever waits for all of its tasks. */
 const nobodysMs = 6 * 60 * 60_000
@@ -113,11 +162,11 @@ const isGone = (lasting: Lasting | undefined, now: number): boolean =>
   (lasting?.trouble === 'not_found' || lasting?.trouble === 'forbidden') && now - lasting.since > nobodysMs
 
 /** Pushed once and never seen: an agent-wide subscription does not wait for it for ever. */
-const isNobodys = ({ rev }: Watch, { live }: Audience): boolean =>
+const isNobodys = ({ rev }: Watch, live: readonly Subscription[]): boolean =>
   rev === 0 && live.every(sub => sub.scope === 'agent')
 
 /** Marks of what was told, and what is told now. */
-type Raised = Pick<Watch, 'alarm' | 'raised' | 'expired'> & { steps: string[] }
+type Raised = Pick<Watch, 'alarm' | 'raised' | 'expired' | 'spared'> & { steps: string[] }
 
 /** Saves what is known of the trouble and tells what it has come to. */
 async function note(
@@ -125,16 +174,25 @@ async function note(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { trouble, failures, lasting, met, elsewhere, outcome }: Fault,
+  { trouble, failures, lasting, met, elsewhere, came, outcome }: Fault,
   ask: Ask,
 ): Promise<void> {
   const now = relay.now()
-  const alarm = lasting && alarmOf(watch, lasting, now)
+  const { live } = audience
+  const untried = ownersOf(live).length > came.length
+  const reached = lasting && alarmOf(watch, lasting, now)
+  // Whose credentials were not tried yet may see it.
+  const alarm = untried && isLost(reached) ? undefined : reached
   const troubleSince = watch.troubleSince ?? now
-  const { steps, ...marks } =
-    met !== undefined && alarm === undefined && isUnusable(met, troubleSince, now)
-      ? { raised: await raiseUnusable(relay, watch, met), steps: [] }
-      : await raise(relay, watch, agent, audience, lasting && { alarm, since: lasting.since })
+  const since = lasting?.since ?? now
+  const unusable = met !== undefined && reached === undefined && isUnusable(met, troubleSince, now)
+  const told = raiseTask(watch, live, came, { alarm, since })
+  const { steps, ...marks } = {
+    ...told,
+    ...raiseExpired(watch, agent, live, came, { since, steps: told.steps }),
+    ...(await raiseAgents(relay, watch, agent, came, since)),
+    ...(unusable && { raised: await raiseUnusable(relay, watch, met) }),
+  }
   const wishes = wishesAfter(watch, audience.live, outcome)
   const { cancel: _, overdueCancel: __, ...before } = watch
   const times = await timesNow(relay, { ...before, ...wishes }, audience.live, now)
@@ -143,11 +201,12 @@ async function note(
   const owed = [...steps, ...anew, ...times.steps, ...refusal(watch, outcome, now)]
   const fault = {
     ...{ trouble, troubleSince, failures, lasting: met, ...marks, ...wishes, ...times.saves },
+    tried: keep(agent, came),
     due: nextDue(
       watch,
       agent,
       { now, deadline: times.next },
-      soonMs(elsewhere ? undefined : lasting, alarm),
+      soonMs(elsewhere ? undefined : lasting, isPending(came, untried) ? undefined : alarm),
       ask.fired === true,
     ),
   }
@@ -217,58 +276,104 @@ export function alarmAnew(watch: Watch, audience: Audience): string[] {
     .map(sub => writeStep(watch, alarm, lasting.since, { sub }))
 }
 
+/** Some credentials are yet to be tried, or to be refused a second time. */
+const isPending = (came: readonly Came[], untried: boolean): boolean =>
+  untried || came.some(one => isRefusal(one.trouble) && !isTold(one))
+
 /** Both say that the task cannot be had any more: which of them may change with the replica that answers. */
-const isLost = (alarm: TaskAlarm | undefined): boolean =>
+const isLost = (alarm: Alarm | undefined): boolean =>
   alarm === 'task.lost_access' || alarm === 'task.orphaned'
 
 /**
- * What is to be told of the trouble, once: to everybody on the watch, to each subscription whose own credentials ran
- * out, and to the tenant if they are the agent's own.
+ * What everybody on the watch is told, once. That the task cannot be had is no news to those whose own credentials are
+ * refused: they are told that, and this once it is so with others of theirs.
  */
-async function raise(
-  relay: Relay,
+function raiseTask(
   watch: Watch,
-  agent: Agent,
-  { live }: Audience,
-  lasting: { alarm: Alarm | undefined; since: number } | undefined,
-): Promise<Raised> {
-  if (lasting?.alarm === undefined) return { steps: [] }
-  const { alarm, since } = lasting
-  if (alarm !== 'subscription.credentials_expired')
-    return alarm === watch.alarm || (isLost(alarm) && isLost(watch.alarm))
+  live: readonly Subscription[],
+  came: readonly Came[],
+  { alarm, since }: { alarm: Alarm | undefined; since: number },
+): Raised {
+  if (alarm === undefined || alarm === 'subscription.credentials_expired') return { steps: [] }
+  const stepFor = (type: TaskAlarm, sub?: string) =>
+    writeStep(watch, type, since, sub === undefined ? {} : { sub })
+  const isSpared = (sub: Subscription) =>
+    isLost(alarm) && isRefusal(cameOf(came, ownOf(sub))?.trouble ?? 'not_found')
+  const spared = live.filter(isSpared).map(({ ref }) => ref)
+  const { alarm: told } = watch
+  if (told === alarm || (told !== undefined && isLost(alarm) && isLost(told))) {
+    const left = (watch.spared ?? []).filter(ref => spared.includes(ref))
+    const due = live.filter(({ ref }) => watch.spared?.includes(ref) && !left.includes(ref))
+    return due.length === 0
       ? { steps: [] }
-      : { alarm, steps: [writeStep(watch, alarm, since)] }
-  const owners = newestFirst(live)
-  const wasRefusedTo = (own: Subscription | undefined) => wasRefused(relay.table, { agent, own }, relay.now())
-  const refused = owners.filter(wasRefusedTo)
-  // Of many that were not tried yet the newest's were refused at least.
-  const told = raiseExpired(watch, refused.length > 0 ? refused : owners.slice(0, 1), since)
-  const isAgents = owners.length === 0 || (owners.length < live.length && wasRefusedTo(undefined))
-  return isAgents ? { ...told, raised: await raiseAgents(relay, watch, agent, since) } : told
+      : { spared: left, steps: due.map(({ ref }) => stepFor(told, ref)) }
+  }
+  const heard = live.filter(({ ref }) => !spared.includes(ref))
+  const steps = spared.length === 0 ? [stepFor(alarm)] : heard.map(({ ref }) => stepFor(alarm, ref))
+  return { alarm, spared, steps }
 }
 
 /** Each is told once of the credentials that it has: of others that are given later anew. */
-function raiseExpired(watch: Watch, owners: Subscription[], since: number): Raised {
-  const nameOf = ({ ref, credentialsAt = 0 }: Subscription) => `${ref} ${credentialsAt}`
+function raiseExpired(
+  watch: Watch,
+  agent: Agent,
+  live: readonly Subscription[],
+  came: readonly Came[],
+  { since, steps }: { since: number; steps: string[] },
+): Raised {
   const known = watch.expired ?? []
-  const steps = owners
-    .filter(own => !known.includes(nameOf(own)))
-    .map(({ ref, credentialsAt = 0 }) =>
-      writeStep(watch, 'subscription.credentials_expired', Math.max(since, credentialsAt), { sub: ref }),
-    )
-  if (steps.length === 0) return { steps }
-  return { steps, expired: [...new Set([...known, ...owners.map(nameOf)])] }
+  const refused = live.filter(own => came.some(one => one.own === own && isTold(one)))
+  const anew = refused.filter(own => !known.includes(credentialsOf(agent, own)))
+  if (anew.length === 0) return { steps }
+  const kept = known.filter(name =>
+    live.some(({ ref }) => name.startsWith(`${ref} `) && !anew.some(own => own.ref === ref)),
+  )
+  return {
+    steps: [
+      ...steps,
+      ...anew.map(({ ref, credentialsAt = 0 }) =>
+        writeStep(watch, 'subscription.credentials_expired', Math.max(since, credentialsAt), { sub: ref }),
+      ),
+    ],
+    expired: [...kept, ...anew.map(own => credentialsOf(agent, own))],
+  }
 }
 
-/** Many tasks meet it; those that meet it on another day tell it again, for it may have been mended in between. */
-async function raiseAgents(relay: Relay, watch: Watch, agent: Agent, since: number): Promise<string> {
-  const name = `agent ${agent.etag}`
-  if (name !== watch.raised)
-    await tellOperations(
-      relay,
-      watch.tenant,
-      { agent: watch.agent },
-      { type: 'subscription.credentials_expired', since: `${agent.etag} ${dayOf(since)}` },
-    )
-  return name
+/** Those of the agent itself are its tenant's news. Many tasks meet it; it is told anew on another day. */
+async function raiseAgents(
+  relay: Relay,
+  watch: Pick<Watch, 'tenant' | 'agent' | 'raised'>,
+  agent: Agent,
+  came: readonly Came[],
+  since: number,
+): Promise<Pick<Watch, 'raised'>> {
+  if (!came.some(one => one.own === undefined && isTold(one))) return {}
+  const raised = credentialsOf(agent, undefined)
+  if (raised !== watch.raised) await tellAgents(relay, agent, since)
+  return { raised }
+}
+
+const tellAgents = (relay: Relay, { tenant, agent, etag }: Agent, since: number): Promise<void> =>
+  tellOperations(
+    relay,
+    tenant,
+    { agent },
+    { type: 'subscription.credentials_expired', since: `${etag} ${dayOf(since)}` },
+  )
+
+/**
+ * Tells whose credentials are refused for a push that is to bind its subscription. No watch keeps that it was told: it
+ * has the same ids each time, so that it is told once.
+ */
+export async function tellRefused(relay: Relay, watch: Watch, sub: Subscription): Promise<void> {
+  if (sub.credentials === undefined) {
+    const agent = await getAgent(relay.table, sub.tenant, sub.agent)
+    if (agent !== undefined) await tellAgents(relay, agent, relay.now())
+    return
+  }
+  const step = writeStep({ rev: 0 }, 'subscription.credentials_expired', sub.credentialsAt ?? 0, {
+    sub: sub.ref,
+  })
+  const told = { ...watch, woken: watch.rev, fresh: [], owed: [step] }
+  await publish(relay, told, { live: [sub], gone: [] })
 }

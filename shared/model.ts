@@ -189,6 +189,9 @@ export type Trouble =
  */
 export type Lasting = { trouble: Trouble; since: number; times: number; row: number }
 
+/** What credentials came to: whose, and when those were given; at which trouble they ended last, and how often they were refused. */
+export type Tried = { of: string; trouble: Trouble; times: number }
+
 /** Our record of one task as one principal sees it. It is written at every look, so it holds nothing large: under 1 KB with a few subscriptions. */
 export type Watch = {
   key: string
@@ -227,8 +230,13 @@ export type Watch = {
   alarm?: TaskAlarm
   /** What its tenant was told of it last: `agent` and the etag of an agent whose credentials ran out, or `agent.unusable`. */
   raised?: string
-  /** Refs of the subscriptions that were told that their credentials ran out, each with when those were given. */
+  /** Refs of the subscriptions on it that were told that their credentials ran out, each with when those were given. */
   expired?: string[]
+  /** Refs of those that were not told of the alarm, for their own credentials were refused. */
+  spared?: string[]
+  /** What each one's credentials came to since nobody sees the task, and whose saw it last if not the newest (see refusals.ts). */
+  tried?: Tried[]
+  served?: { by: string; at: number }
   /** Looks in a row that gave no task. */
   failures?: number
   /** The agent's own time of the state that is known. */

@@ -1,30 +1,102 @@
-// Remembers for a while, in this process, whose credentials an agent refused: where others see the same task, those are tried first.
-import type { Agent, Subscription } from './model.ts'
-import type { Table } from './store/table.ts'
+// Says whose credentials are tried next for a task, and what each one's came to, as its watch keeps that. Pure.
+import type { Failure } from './a2a/trouble.ts'
+import type { Agent, Subscription, Tried, Trouble, Watch } from './model.ts'
 
-/** For how long those that were refused come last. Others that are given meanwhile are not those. */
-const rememberedMs = 10 * 60_000
-const mostRemembered = 1000
+/** Whose credentials: a subscription's own, or the agent's if undefined. */
+export type Whose = Subscription | undefined
 
-const memories = new WeakMap<Table, Map<string, number>>()
+/** One call with one's credentials. */
+export type Try = { own: Whose; answer: { ok: true } | Failure }
 
-type Whose = { agent: Agent; own: Subscription | undefined }
+/** What one's credentials came to last since nobody sees the task, and how often they were refused since. */
+export type Came = Omit<Tried, 'of'> & { own: Whose }
 
-const nameOf = ({ agent, own }: Whose): string =>
-  own === undefined ? `${agent.tenant} ${agent.etag}` : `${own.ref} ${own.credentialsAt ?? 0}`
+type Kept = Pick<Watch, 'served' | 'tried'>
 
-/** Notes whether an agent took these credentials. */
-export function noteRefusal(table: Table, whose: Whose, refused: boolean, now: number): void {
-  const known = memories.get(table) ?? new Map<string, number>()
-  memories.set(table, known)
-  const name = nameOf(whose)
-  known.delete(name)
-  if (!refused) return
-  const [oldest] = known.keys()
-  if (known.size >= mostRemembered && oldest !== undefined) known.delete(oldest)
-  known.set(name, now)
+/** Those subscriptions that have credentials of their own, whose were given last first; then the agent's, if one has none. */
+export function ownersOf(subs: readonly Subscription[]): Whose[] {
+  const owners = subs
+    .filter(sub => sub.credentials !== undefined)
+    .sort((a, b) => (b.credentialsAt ?? 0) - (a.credentialsAt ?? 0))
+  return owners.length > 0 && owners.length === subs.length ? owners : [...owners, undefined]
 }
 
-/** True when they were refused not long ago, and not taken since. */
-export const wasRefused = (table: Table, whose: Whose, now: number): boolean =>
-  (memories.get(table)?.get(nameOf(whose)) ?? Number.NEGATIVE_INFINITY) > now - rememberedMs
+/** Whose credentials a subscription lives by. */
+export const ownOf = (sub: Subscription): Whose => (sub.credentials === undefined ? undefined : sub)
+
+/** Names credentials: others that are given later have another name. */
+export const credentialsOf = ({ etag }: Pick<Agent, 'etag'>, own: Whose): string =>
+  own === undefined ? `agent ${etag}` : `${own.ref} ${own.credentialsAt ?? 0}`
+
+const refOf = (own: Whose): string => own?.ref ?? 'agent'
+
+/**
+ * Whose turn it is: those that served last are first, but after what was given since. While nobody sees the task, those
+ * that were not tried yet go before those that were, of which the least recent is first: so each has its turn.
+ */
+export function turnsOf(watch: Kept, agent: Agent, subs: readonly Subscription[]): Whose[] {
+  const owners = ownersOf(subs)
+  const { served } = watch
+  const since = owners.filter(own => served !== undefined && (own?.credentialsAt ?? 0) > served.at)
+  const last = owners.filter(own => refOf(own) === served?.by)
+  const tried = (watch.tried ?? []).map(({ of }) => of)
+  return [...new Set([...since, ...last, ...owners])]
+    .map(own => ({ own, place: tried.indexOf(credentialsOf(agent, own)) }))
+    .sort((one, other) => one.place - other.place)
+    .map(({ own }) => own)
+}
+
+/**
+ * What each one's credentials came to with this look, the least recent first. An agent that serves nobody just now says
+ * nothing of them.
+ */
+export function cameTo(
+  watch: Kept,
+  agent: Agent,
+  subs: readonly Subscription[],
+  tries: readonly Try[],
+): Came[] {
+  const owners = new Map(ownersOf(subs).map(own => [credentialsOf(agent, own), own]))
+  const before = watch.tried ?? []
+  const now = tries.flatMap(({ own, answer }) => {
+    const of = credentialsOf(agent, own)
+    if (!owners.has(of) || answer.ok || isNobodys(answer)) return []
+    const times = before.find(one => one.of === of)?.times ?? 0
+    return [{ of, trouble: answer.trouble, times: times + (isRefusal(answer.trouble) ? 1 : 0) }]
+  })
+  const untouched = before.filter(({ of }) => owners.has(of) && !now.some(one => one.of === of))
+  return [...untouched, ...now].map(({ of, ...came }) => ({ own: owners.get(of), ...came }))
+}
+
+const isNobodys = ({ trouble, elsewhere }: Failure): boolean =>
+  elsewhere !== true && (trouble === 'unreachable' || trouble === 'rate_limited')
+
+/** The same as the watch keeps it. */
+export const keep = (agent: Agent, came: readonly Came[]): Tried[] =>
+  came.map(({ own, trouble, times }) => ({ of: credentialsOf(agent, own), trouble, times }))
+
+/** Whose credentials saw the task, unless they are those that would be tried first anyway. */
+export function servedBy(subs: readonly Subscription[], tries: readonly Try[]): Watch['served'] {
+  const owners = ownersOf(subs)
+  const served = tries.find(({ answer }) => answer.ok)
+  if (served === undefined || served.own?.ref === owners[0]?.ref) return undefined
+  return { by: refOf(served.own), at: Math.max(...owners.map(own => own?.credentialsAt ?? 0)) }
+}
+
+/** True when the credentials are of no use any more, whatever the task. */
+export const isRefusal = (trouble: Trouble): boolean =>
+  trouble === 'unauthorized' || trouble === 'credentials_expired'
+
+/** True when they do not show the task: who lacks the right to one may be told that there is none. */
+export const isUnseen = (trouble: Trouble): boolean => trouble === 'forbidden' || trouble === 'not_found'
+
+/**
+ * True when whose credentials they are is to be told: at the second refusal, and at once of a token endpoint's last word.
+ */
+export const isTold = ({ trouble, times }: Came): boolean =>
+  trouble === 'credentials_expired' || (trouble === 'unauthorized' && times > 1)
+
+const hopes: readonly Trouble[] = ['forbidden', 'not_found', 'unauthorized', 'credentials_expired']
+
+/** How little a trouble leaves to hope for: a task is lost only if nobody's credentials come to something better. */
+export const despairOf = (trouble: Trouble): number => hopes.indexOf(trouble) + 1

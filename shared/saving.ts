@@ -2,11 +2,13 @@
 import { eventType, isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
+import type { Tries } from './calling.ts'
 import { type Canceled, noteOutcome, refusal } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, longestStamp, replicaMs, wants, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
+import { servedBy } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { readStep, writeStep } from './steps.ts'
 import { publishedWatch, saveLook } from './store/looks.ts'
@@ -43,7 +45,7 @@ export async function save(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { task, bytes, outcome }: Canceled & { ok: true },
+  { task, bytes, outcome, tries }: Canceled & Tries & { ok: true },
   known: Known,
   ask: Ask,
 ): Promise<Looked> {
@@ -65,6 +67,7 @@ export async function save(
   if (outcome !== undefined) await noteOutcome(relay, watch, outcome)
   const seen = {
     ...factsOf(watch, task, known, now),
+    served: servedBy(audience.live, tries),
     woken: publishes ? watch.woken : rev,
     looked: watch.lookAt,
     lease: publishes ? watch.lease : 0,

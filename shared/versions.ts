@@ -2,7 +2,7 @@
 import type { Endpoint } from './a2a/endpoint.ts'
 import { codes, type Failure } from './a2a/trouble.ts'
 import type { Calls } from './breaker.ts'
-import { callAs } from './calling.ts'
+import { callAs, type Tries, type Turns } from './calling.ts'
 import type { Agent, ProtocolVersion, Subscription } from './model.ts'
 import { learnFrom } from './permits.ts'
 import type { Relay } from './relay.ts'
@@ -32,13 +32,14 @@ export async function callInVersion<T extends Answer>(
   { agent, calls }: { agent: Agent; calls: Calls },
   subs: Subscription[],
   call: (endpoint: Endpoint) => Promise<T>,
-): Promise<T | Failure> {
+  turns?: Turns<T>,
+): Promise<(T | Failure) & Tries> {
   const now = relay.now()
   const version = versionOf(agent, calls, now)
-  const answer = await callAs(relay, { ...agent, version }, subs, call)
+  const answer = await callAs(relay, { ...agent, version }, subs, call, turns)
   if (!isMismatch(answer) && (version === agent.version || !isBare(answer))) return answer
   const other: ProtocolVersion = version === '1.0' ? '0.3' : '1.0'
-  const second = await callAs(relay, { ...agent, version: other }, subs, call)
+  const second = await callAs(relay, { ...agent, version: other }, subs, call, turns)
   if (!isUnderstood(second)) return answer
   const { etag } = agent
   const spoken = other === agent.version ? undefined : { version: other, etag, until: now + spokenMs }

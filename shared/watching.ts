@@ -2,7 +2,8 @@
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { type Canceled, cancelAt } from './canceling.ts'
+import { heardOf } from './calling.ts'
+import { askersFirst, type Canceled, cancelAt, isSettledBy } from './canceling.ts'
 import { alarmAnew, inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import { judgeTimes } from './overdue.ts'
@@ -20,6 +21,7 @@ import {
   windowMs,
 } from './policy.ts'
 import { type Audience, audienceOf } from './publish.ts'
+import { turnsOf } from './refusals.ts'
 import { type Relay, within } from './relay.ts'
 import { judge, save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
@@ -161,6 +163,8 @@ async function lookOutside(
   const joining = ask.unbound === undefined ? [] : [ask.unbound]
   const callers = [...audience.live, ...joining]
   const cancel = isTerminal(watch.state) ? undefined : wishOf(watch, audience.live, relay.now())
+  const owners = turnsOf(watch, agent, callers)
+  const order = cancel === undefined ? owners : askersFirst(watch, cancel, callers, owners)
   const answer = await callInVersion(
     relay,
     { agent, calls: seenOf(relay, agent).calls },
@@ -169,8 +173,9 @@ async function lookOutside(
       cancel === undefined
         ? getTask(relay.net, endpoint, watch.taskId, relay.now())
         : cancelAt(relay, endpoint, watch, cancel),
+    { order, willDo: isSettledBy },
   )
-  await leaveAgent(relay, agent, turn, answer)
+  await leaveAgent(relay, agent, turn, heardOf(answer))
   if (!answer.ok && answer.busy === true) {
     await freeWatch(relay.table, watch)
     const { since, turns } = ask.waited ?? { since: relay.now(), turns: 0 }
@@ -186,8 +191,8 @@ async function lookOutside(
   }
   const joined = { ...audience, live: callers }
   const known = judge(bound, answer.task, relay.now())
-  const { outcome } = answer
-  if (!known.ok) return inTrouble(relay, bound, agent, joined, { ...known, outcome }, ask)
+  const { outcome, tries } = answer
+  if (!known.ok) return inTrouble(relay, bound, agent, joined, { ...known, outcome, tries }, ask)
   return save(relay, bound, agent, joined, answer, known, ask)
 }
 

@@ -1,6 +1,6 @@
 // What a look saves of a task: always under the lease that it was begun with, so that of two that overlap one is lost whole.
 import type { TaskState } from '../a2a/task.ts'
-import type { Lasting, Trouble, Watch } from '../model.ts'
+import type { Lasting, Tried, Trouble, Watch } from '../model.ts'
 import type { Wishes } from '../wishes.ts'
 import { watchKey } from './keys.ts'
 import { type Table, update } from './table.ts'
@@ -11,6 +11,7 @@ import { alarmed, keptSeconds, read, type Stored, troubled } from './watches.ts'
 export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> &
   Partial<Pick<Watch, 'stamp' | 'restamp' | 'restampSince' | 'works' | 'snap' | 'backSince'>> & {
     state?: TaskState
+    served?: Watch['served'] | undefined
     contextId?: string
     due?: number
     tooLarge?: boolean
@@ -46,6 +47,7 @@ export async function saveLook(
     ...taken,
     ...(seen.backSince === undefined ? ['backSince'] : []),
     ...(seen.tooLarge === undefined ? ['tooLarge'] : []),
+    ...(seen.served === undefined && watch.served !== undefined ? ['served'] : []),
     ...(seen.restamp === undefined ? ['restamp', 'restampSince'] : []),
     ...withdrawn(watch, seen),
   ]
@@ -72,7 +74,7 @@ const withdrawn = (watch: Wishes, saved: Wishes) =>
   )
 
 /** What a look that gave no task saves. */
-export type Fault = Pick<Watch, 'overdueAt' | 'alarm' | 'raised'> &
+export type Fault = Pick<Watch, 'overdueAt' | 'alarm' | 'raised' | 'spared'> &
   Wishes & {
     trouble: Trouble
     troubleSince: number
@@ -80,6 +82,7 @@ export type Fault = Pick<Watch, 'overdueAt' | 'alarm' | 'raised'> &
     lasting?: Lasting | undefined
     due?: number | undefined
     expired?: string[] | undefined
+    tried?: Tried[]
   }
 
 /**

@@ -142,11 +142,13 @@ export const troubled = [
   'failures',
   'alarm',
   'expired',
+  'spared',
+  'tried',
   'raised',
 ] as const
 
 /** What of it was told: only the task itself takes it back, not an older answer. */
-export const alarmed: readonly string[] = ['lasting', 'alarm', 'expired']
+export const alarmed: readonly string[] = ['lasting', 'alarm', 'expired', 'spared']
 
 /** Ends a watch nobody is subscribed to: no timer, nothing owed or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>

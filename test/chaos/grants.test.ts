@@ -232,7 +232,7 @@ test('what is pushed to a subscription that is not bound yet outlasts hours with
   await trip.pass(2 * hour, 60)
   answering(rotate)
   await trip.pass(4 * hour, 60)
-  expect(typesOf(client.told())).toEqual(['task.completed'])
+  expect(typesOf(client.told())).toEqual(['subscription.credentials_expired', 'task.completed'])
 })
 
 test('what is pushed to who waits for all of an agent outlasts a night without a token for it', async () => {

@@ -232,7 +232,7 @@ test('case 135: a token that the agent refuses is renewed once, and the call mad
       const ok = shown?.type === 'bearer' && shown.token === good
       return ok ? { ok: true } : { ok: false, trouble: 'unauthorized', detail: 'HTTP 401' }
     })
-  expect(await call('access-2')).toEqual({ ok: true })
+  expect(await call('access-2')).toMatchObject({ ok: true })
   expect(seen.splice(0)).toMatchObject([{ token: 'access-1' }, { token: 'access-2' }])
   expect(await call('none')).toMatchObject({ ok: false, trouble: 'unauthorized' })
   expect(seen).toMatchObject([{ token: 'access-2' }, { token: 'access-3' }])
