@@ -93,7 +93,7 @@ test('what an open task comes to is not told to a subscription that was pushed f
   expect([typesTold(client), typesTold(unbound.client)]).toEqual([['task.orphaned'], []])
 })
 
-test('nobody is told anew because the credentials of one that is not on the task were refused', async () => {
+test('nobody but whose they are is told that the credentials of one that is not on the task were refused', async () => {
   const { agent, id, taskId, client } = await world.begin()
   agent.put(taskId, asks)
   await trip.pass(10 * minute, 10)
@@ -105,7 +105,8 @@ test('nobody is told anew because the credentials of one that is not on the task
   await trip.call('DELETE', `/v1/subscriptions/${unbound.made.id}`)
   agent.instead(undefined)
   await trip.pass(6 * hour, 20)
-  expect([typesTold(client), typesTold(unbound.client)]).toEqual([['task.input_required'], []])
+  expect(typesTold(client)).toEqual(['task.input_required'])
+  expect(typesTold(unbound.client)).toEqual(['subscription.credentials_expired'])
 })
 
 for (const known of [true, false])
