@@ -1,11 +1,12 @@
 // The door of the look queue: asks the agent what a task is now, saves it, and tells those who wait. Decides nothing itself.
+
 import { idsOf, type Looked } from '../shared/asking.ts'
 import { contradicts, isDisputable, mayDispute } from '../shared/disputes.ts'
-import { tellRefused } from '../shared/failing.ts'
 import { createKeySets } from '../shared/keysets.ts'
 import { LookMessage, NoticeMessage, type Waited, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
 import { aheadTries, floorMs, isOver, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
+import { tellRefused } from '../shared/raising.ts'
 import { refreshKeys } from '../shared/refreshing.ts'
 import { type Relay, within } from '../shared/relay.ts'
 import { watchOf } from '../shared/store/keys.ts'

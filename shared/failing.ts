@@ -2,32 +2,18 @@
 
 import { isTerminal } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
-import { type Alarm, alarmOf, isUnusable, metAgain, type TaskAlarm } from './alarms.ts'
+import { type Alarm, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import { isInVain, type Tries } from './calling.ts'
 import { noteOutcome, type Outcome, refusal } from './canceling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Subscription, Trouble, Watch } from './model.ts'
-import { tellOperations } from './operations.ts'
 import { aheadTries, troubleMs } from './policy.ts'
-import { type Audience, publish } from './publish.ts'
-import {
-  type Came,
-  cameTo,
-  credentialsOf,
-  despairOf,
-  isRefusal,
-  isTold,
-  isUnseen,
-  keep,
-  ownersOf,
-  ownOf,
-  type Whose,
-} from './refusals.ts'
+import type { Audience } from './publish.ts'
+import { alarmAnew, raise } from './raising.ts'
+import { type Came, cameOf, cameTo, despairOf, isRefusal, isUnseen, keep, ownOf } from './refusals.ts'
 import type { Relay } from './relay.ts'
-import { freshOf, tell } from './saving.ts'
-import { readStep, writeStep } from './steps.ts'
-import { getAgent } from './store/agents.ts'
+import { tell } from './saving.ts'
 import { countWrong } from './store/health.ts'
 import { saveTrouble } from './store/looks.ts'
 import { dropWatch, endWatch, freeWatch, leaveWatch } from './store/watches.ts'
@@ -153,8 +139,6 @@ async function restWatch({ table, now }: Relay, watch: Watch): Promise<void> {
 const isRefusedTo = (sub: Subscription, { tries }: Tries): boolean =>
   tries.some(({ own, answer }) => own === ownOf(sub) && !answer.ok && isRefusal(answer.trouble))
 
-const cameOf = (came: readonly Came[], own: Whose): Came | undefined => came.find(one => one.own === own)
-
 /** So long an agent may take to show a task that it pushed once, to whoever waits for all of its tasks. */
 const nobodysMs = 6 * 60 * 60_000
 
@@ -164,9 +148,6 @@ const isGone = (lasting: Lasting | undefined, now: number): boolean =>
 /** Pushed once and never seen: an agent-wide subscription does not wait for it for ever. */
 const isNobodys = ({ rev }: Watch, live: readonly Subscription[]): boolean =>
   rev === 0 && live.every(sub => sub.scope === 'agent')
-
-/** Marks of what was told, and what is told now. */
-type Raised = Pick<Watch, 'alarm' | 'raised' | 'expired' | 'spared'> & { steps: string[] }
 
 /** Saves what is known of the trouble and tells what it has come to. */
 async function note(
@@ -178,21 +159,9 @@ async function note(
   ask: Ask,
 ): Promise<void> {
   const now = relay.now()
-  const { live } = audience
-  const untried = ownersOf(live).length > came.length
-  const reached = lasting && alarmOf(watch, lasting, now)
-  // Whose credentials were not tried yet may see it.
-  const alarm = untried && isLost(reached) ? undefined : reached
   const troubleSince = watch.troubleSince ?? now
-  const since = lasting?.since ?? now
-  const unusable = met !== undefined && reached === undefined && isUnusable(met, troubleSince, now)
-  const told = raiseTask(watch, live, came, { alarm, since })
-  const { steps, ...marks } = {
-    ...told,
-    ...raiseExpired(watch, agent, live, came, { since, steps: told.steps }),
-    ...(await raiseAgents(relay, watch, agent, came, since)),
-    ...(unusable && { raised: await raiseUnusable(relay, watch, met) }),
-  }
+  const fresh = { ...watch, troubleSince }
+  const { steps, reached, ...marks } = await raise(relay, fresh, agent, audience.live, { lasting, met, came })
   const wishes = wishesAfter(watch, audience.live, outcome)
   const { cancel: _, overdueCancel: __, ...before } = watch
   const times = await timesNow(relay, { ...before, ...wishes }, audience.live, now)
@@ -206,7 +175,7 @@ async function note(
       watch,
       agent,
       { now, deadline: times.next },
-      soonMs(elsewhere ? undefined : lasting, isPending(came, untried) ? undefined : alarm),
+      soonMs(elsewhere ? undefined : lasting, reached),
       ask.fired === true,
     ),
   }
@@ -242,138 +211,4 @@ function nextDue(
       : sooner(watch, at.deadline)
   const soon = Math.min(at.now + afterMs, at.deadline ?? Number.POSITIVE_INFINITY)
   return fired ? soon : sooner(watch, soon)
-}
-
-/** What is wrong with the agent itself is told to its tenant, by whichever task meets it: once a day and kind at most. */
-async function raiseUnusable(
-  relay: Relay,
-  { tenant, agent, taskId, raised }: Watch,
-  { trouble, since: failingSince }: Lasting,
-): Promise<string> {
-  if (raised !== unusableMark) {
-    const since = `${trouble} ${dayOf(relay.now())}`
-    const data = { reason: trouble, taskId, failingSince }
-    await tellOperations(relay, tenant, { agent }, { type: 'agent.unusable', since, data })
-  }
-  return unusableMark
-}
-
-/** Mark of a watch whose agent was told to its tenant as of no use. */
-const unusableMark = 'agent.unusable'
-
-const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
-
-/** What was told of a trouble that stands is told to whoever joined since, and to nobody else. */
-export function alarmAnew(watch: Watch, audience: Audience): string[] {
-  const { alarm, lasting } = watch
-  if (alarm === undefined || lasting === undefined) return []
-  // After a crash it may be owed still, to everybody or to some of them.
-  const owed = watch.owed.map(readStep).filter(({ type }) => type === alarm)
-  if (owed.some(({ sub }) => sub === undefined)) return []
-  const isOwed = (ref: string) => owed.some(({ sub }) => sub === ref)
-  return freshOf(watch, audience)
-    .filter(ref => !isOwed(ref))
-    .map(sub => writeStep(watch, alarm, lasting.since, { sub }))
-}
-
-/** Some credentials are yet to be tried, or to be refused a second time. */
-const isPending = (came: readonly Came[], untried: boolean): boolean =>
-  untried || came.some(one => isRefusal(one.trouble) && !isTold(one))
-
-/** Both say that the task cannot be had any more: which of them may change with the replica that answers. */
-const isLost = (alarm: Alarm | undefined): boolean =>
-  alarm === 'task.lost_access' || alarm === 'task.orphaned'
-
-/**
- * What everybody on the watch is told, once. That the task cannot be had is no news to those whose own credentials are
- * refused: they are told that, and this once it is so with others of theirs.
- */
-function raiseTask(
-  watch: Watch,
-  live: readonly Subscription[],
-  came: readonly Came[],
-  { alarm, since }: { alarm: Alarm | undefined; since: number },
-): Raised {
-  if (alarm === undefined || alarm === 'subscription.credentials_expired') return { steps: [] }
-  const stepFor = (type: TaskAlarm, sub?: string) =>
-    writeStep(watch, type, since, sub === undefined ? {} : { sub })
-  const isSpared = (sub: Subscription) =>
-    isLost(alarm) && isRefusal(cameOf(came, ownOf(sub))?.trouble ?? 'not_found')
-  const spared = live.filter(isSpared).map(({ ref }) => ref)
-  const { alarm: told } = watch
-  if (told === alarm || (told !== undefined && isLost(alarm) && isLost(told))) {
-    const left = (watch.spared ?? []).filter(ref => spared.includes(ref))
-    const due = live.filter(({ ref }) => watch.spared?.includes(ref) && !left.includes(ref))
-    return due.length === 0
-      ? { steps: [] }
-      : { spared: left, steps: due.map(({ ref }) => stepFor(told, ref)) }
-  }
-  const heard = live.filter(({ ref }) => !spared.includes(ref))
-  const steps = spared.length === 0 ? [stepFor(alarm)] : heard.map(({ ref }) => stepFor(alarm, ref))
-  return { alarm, spared, steps }
-}
-
-/** Each is told once of the credentials that it has: of others that are given later anew. */
-function raiseExpired(
-  watch: Watch,
-  agent: Agent,
-  live: readonly Subscription[],
-  came: readonly Came[],
-  { since, steps }: { since: number; steps: string[] },
-): Raised {
-  const known = watch.expired ?? []
-  const refused = live.filter(own => came.some(one => one.own === own && isTold(one)))
-  const anew = refused.filter(own => !known.includes(credentialsOf(agent, own)))
-  if (anew.length === 0) return { steps }
-  const kept = known.filter(name =>
-    live.some(({ ref }) => name.startsWith(`${ref} `) && !anew.some(own => own.ref === ref)),
-  )
-  return {
-    steps: [
-      ...steps,
-      ...anew.map(({ ref, credentialsAt = 0 }) =>
-        writeStep(watch, 'subscription.credentials_expired', Math.max(since, credentialsAt), { sub: ref }),
-      ),
-    ],
-    expired: [...kept, ...anew.map(own => credentialsOf(agent, own))],
-  }
-}
-
-/** Those of the agent itself are its tenant's news. Many tasks meet it; it is told anew on another day. */
-async function raiseAgents(
-  relay: Relay,
-  watch: Pick<Watch, 'tenant' | 'agent' | 'raised'>,
-  agent: Agent,
-  came: readonly Came[],
-  since: number,
-): Promise<Pick<Watch, 'raised'>> {
-  if (!came.some(one => one.own === undefined && isTold(one))) return {}
-  const raised = credentialsOf(agent, undefined)
-  if (raised !== watch.raised) await tellAgents(relay, agent, since)
-  return { raised }
-}
-
-const tellAgents = (relay: Relay, { tenant, agent, etag }: Agent, since: number): Promise<void> =>
-  tellOperations(
-    relay,
-    tenant,
-    { agent },
-    { type: 'subscription.credentials_expired', since: `${etag} ${dayOf(since)}` },
-  )
-
-/**
- * Tells whose credentials are refused for a push that is to bind its subscription. No watch keeps that it was told: it
- * has the same ids each time, so that it is told once.
- */
-export async function tellRefused(relay: Relay, watch: Watch, sub: Subscription): Promise<void> {
-  if (sub.credentials === undefined) {
-    const agent = await getAgent(relay.table, sub.tenant, sub.agent)
-    if (agent !== undefined) await tellAgents(relay, agent, relay.now())
-    return
-  }
-  const step = writeStep({ rev: 0 }, 'subscription.credentials_expired', sub.credentialsAt ?? 0, {
-    sub: sub.ref,
-  })
-  const told = { ...watch, woken: watch.rev, fresh: [], owed: [step] }
-  await publish(relay, told, { live: [sub], gone: [] })
 }

@@ -1,8 +1,9 @@
 // Judges the time budgets of a task whose agent cannot be called now: what is overdue is told all the same. Asks no agent.
-import { alarmAnew } from './failing.ts'
+
 import type { Watch } from './model.ts'
 import { holdMs, leaseMs, startAfter } from './policy.ts'
 import { audienceOf } from './publish.ts'
+import { alarmAnew } from './raising.ts'
 import { type Relay, within } from './relay.ts'
 import { tell } from './saving.ts'
 import { saveTimes } from './store/looks.ts'

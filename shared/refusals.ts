@@ -100,3 +100,7 @@ const hopes: readonly Trouble[] = ['forbidden', 'not_found', 'unauthorized', 'cr
 
 /** How little a trouble leaves to hope for: a task is lost only if nobody's credentials come to something better. */
 export const despairOf = (trouble: Trouble): number => hopes.indexOf(trouble) + 1
+
+/** What one's credentials came to, if they were tried. */
+export const cameOf = (came: readonly Came[], own: Whose): Came | undefined =>
+  came.find(one => one.own === own)

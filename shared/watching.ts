@@ -1,10 +1,11 @@
 // One look at one task: a turn at its agent, lease, GetTask, then what saving and failing make of the answer. Queues nothing itself.
+
 import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { heardOf } from './calling.ts'
 import { askersFirst, type Canceled, cancelAt, isSettledBy } from './canceling.ts'
-import { alarmAnew, inTrouble } from './failing.ts'
+import { inTrouble } from './failing.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import { judgeTimes } from './overdue.ts'
 import { seenOf } from './permits.ts'
@@ -21,6 +22,7 @@ import {
   windowMs,
 } from './policy.ts'
 import { type Audience, audienceOf } from './publish.ts'
+import { alarmAnew } from './raising.ts'
 import { turnsOf } from './refusals.ts'
 import { type Relay, within } from './relay.ts'
 import { judge, save, tell } from './saving.ts'

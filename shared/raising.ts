@@ -1,0 +1,180 @@
+// Says what a trouble has come to, and to whom that is told: everybody on the task, whose credentials it is, or the tenant.
+import { type Alarm, alarmOf, isUnusable, type TaskAlarm } from './alarms.ts'
+import type { Agent, Lasting, Subscription, Watch } from './model.ts'
+import { tellOperations } from './operations.ts'
+import { type Audience, publish } from './publish.ts'
+import { type Came, cameOf, credentialsOf, isRefusal, isTold, ownersOf, ownOf } from './refusals.ts'
+import type { Relay } from './relay.ts'
+import { freshOf } from './saving.ts'
+import { readStep, writeStep } from './steps.ts'
+import { getAgent } from './store/agents.ts'
+
+/** Marks of what was told, and what is told now. */
+type Marks = Pick<Watch, 'alarm' | 'raised' | 'expired' | 'spared'> & { steps: string[] }
+
+/** The same, with what the trouble has come to, if nobody's credentials may come to something better any more. */
+export type Raised = Marks & { reached: Alarm | undefined }
+
+/**
+ * Judges a look that gave no task; the tenant is told in here, clients by the steps, once those are saved.
+ * @param watch its `troubleSince` is that of this look if it is the first
+ * @param met.lasting the trouble, if asking again does not mend it
+ * @param met.met the same, or another that may come to be told
+ * @param met.came what the credentials of each came to
+ */
+export async function raise(
+  relay: Relay,
+  watch: Watch & { troubleSince: number },
+  agent: Agent,
+  live: readonly Subscription[],
+  { lasting, met, came }: { lasting: Lasting | undefined; met: Lasting | undefined; came: readonly Came[] },
+): Promise<Raised> {
+  const now = relay.now()
+  const untried = ownersOf(live).length > came.length
+  const alarm = lasting && alarmOf(watch, lasting, now)
+  const since = lasting?.since ?? now
+  const isUseless = met !== undefined && alarm === undefined && isUnusable(met, watch.troubleSince, now)
+  // Whose credentials were not tried yet may see it.
+  const told = raiseTask(watch, live, came, { alarm: untried && isLost(alarm) ? undefined : alarm, since })
+  return {
+    ...told,
+    ...raiseExpired(watch, agent, live, came, { since, steps: told.steps }),
+    ...(await raiseAgents(relay, watch, agent, came, since)),
+    ...(isUseless && { raised: await raiseUnusable(relay, watch, met) }),
+    reached: isPending(came, untried) ? undefined : alarm,
+  }
+}
+
+/** What is wrong with the agent itself is told to its tenant, by whichever task meets it: once a day and kind at most. */
+async function raiseUnusable(
+  relay: Relay,
+  { tenant, agent, taskId, raised }: Watch,
+  { trouble, since: failingSince }: Lasting,
+): Promise<string> {
+  if (raised !== unusableMark) {
+    const since = `${trouble} ${dayOf(relay.now())}`
+    const data = { reason: trouble, taskId, failingSince }
+    await tellOperations(relay, tenant, { agent }, { type: 'agent.unusable', since, data })
+  }
+  return unusableMark
+}
+
+/** Mark of a watch whose agent was told to its tenant as of no use. */
+const unusableMark = 'agent.unusable'
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
+/** What was told of a trouble that stands is told to whoever joined since, and to nobody else. */
+export function alarmAnew(watch: Watch, audience: Audience): string[] {
+  const { alarm, lasting } = watch
+  if (alarm === undefined || lasting === undefined) return []
+  // After a crash it may be owed still, to everybody or to some of them.
+  const owed = watch.owed.map(readStep).filter(({ type }) => type === alarm)
+  if (owed.some(({ sub }) => sub === undefined)) return []
+  const isOwed = (ref: string) => owed.some(({ sub }) => sub === ref)
+  return freshOf(watch, audience)
+    .filter(ref => !isOwed(ref))
+    .map(sub => writeStep(watch, alarm, lasting.since, { sub }))
+}
+
+/** Some credentials are yet to be tried, or to be refused a second time. */
+const isPending = (came: readonly Came[], untried: boolean): boolean =>
+  untried || came.some(one => isRefusal(one.trouble) && !isTold(one))
+
+/** Both say that the task cannot be had any more: which of them may change with the replica that answers. */
+const isLost = (alarm: Alarm | undefined): boolean =>
+  alarm === 'task.lost_access' || alarm === 'task.orphaned'
+
+/**
+ * What everybody on the watch is told, once. That the task cannot be had is no news to those whose own credentials are
+ * refused: they are told that, and this once it is so with others of theirs.
+ */
+function raiseTask(
+  watch: Watch,
+  live: readonly Subscription[],
+  came: readonly Came[],
+  { alarm, since }: { alarm: Alarm | undefined; since: number },
+): Marks {
+  if (alarm === undefined || alarm === 'subscription.credentials_expired') return { steps: [] }
+  const stepFor = (type: TaskAlarm, sub?: string) =>
+    writeStep(watch, type, since, sub === undefined ? {} : { sub })
+  const isSpared = (sub: Subscription) =>
+    isLost(alarm) && isRefusal(cameOf(came, ownOf(sub))?.trouble ?? 'not_found')
+  const spared = live.filter(isSpared).map(({ ref }) => ref)
+  const { alarm: told } = watch
+  if (told === alarm || (told !== undefined && isLost(alarm) && isLost(told))) {
+    const left = (watch.spared ?? []).filter(ref => spared.includes(ref))
+    const due = live.filter(({ ref }) => watch.spared?.includes(ref) && !left.includes(ref))
+    return due.length === 0
+      ? { steps: [] }
+      : { spared: left, steps: due.map(({ ref }) => stepFor(told, ref)) }
+  }
+  const heard = live.filter(({ ref }) => !spared.includes(ref))
+  const steps = spared.length === 0 ? [stepFor(alarm)] : heard.map(({ ref }) => stepFor(alarm, ref))
+  return { alarm, spared, steps }
+}
+
+/** Each is told once of the credentials that it has: of others that are given later anew. */
+function raiseExpired(
+  watch: Watch,
+  agent: Agent,
+  live: readonly Subscription[],
+  came: readonly Came[],
+  { since, steps }: { since: number; steps: string[] },
+): Marks {
+  const known = watch.expired ?? []
+  const refused = live.filter(own => came.some(one => one.own === own && isTold(one)))
+  const anew = refused.filter(own => !known.includes(credentialsOf(agent, own)))
+  if (anew.length === 0) return { steps }
+  const kept = known.filter(name =>
+    live.some(({ ref }) => name.startsWith(`${ref} `) && !anew.some(own => own.ref === ref)),
+  )
+  return {
+    steps: [
+      ...steps,
+      ...anew.map(({ ref, credentialsAt = 0 }) =>
+        writeStep(watch, 'subscription.credentials_expired', Math.max(since, credentialsAt), { sub: ref }),
+      ),
+    ],
+    expired: [...kept, ...anew.map(own => credentialsOf(agent, own))],
+  }
+}
+
+/** Those of the agent itself are its tenant's news. Many tasks meet it; it is told anew on another day. */
+async function raiseAgents(
+  relay: Relay,
+  watch: Pick<Watch, 'tenant' | 'agent' | 'raised'>,
+  agent: Agent,
+  came: readonly Came[],
+  since: number,
+): Promise<Pick<Watch, 'raised'>> {
+  if (!came.some(one => one.own === undefined && isTold(one))) return {}
+  const raised = credentialsOf(agent, undefined)
+  if (raised !== watch.raised) await tellAgents(relay, agent, since)
+  return { raised }
+}
+
+const tellAgents = (relay: Relay, { tenant, agent, etag }: Agent, since: number): Promise<void> =>
+  tellOperations(
+    relay,
+    tenant,
+    { agent },
+    { type: 'subscription.credentials_expired', since: `${etag} ${dayOf(since)}` },
+  )
+
+/**
+ * Tells whose credentials are refused for a push that is to bind its subscription. No watch keeps that it was told: it
+ * has the same ids each time, so that it is told once.
+ */
+export async function tellRefused(relay: Relay, watch: Watch, sub: Subscription): Promise<void> {
+  if (sub.credentials === undefined) {
+    const agent = await getAgent(relay.table, sub.tenant, sub.agent)
+    if (agent !== undefined) await tellAgents(relay, agent, relay.now())
+    return
+  }
+  const step = writeStep({ rev: 0 }, 'subscription.credentials_expired', sub.credentialsAt ?? 0, {
+    sub: sub.ref,
+  })
+  const told = { ...watch, woken: watch.rev, fresh: [], owed: [step] }
+  await publish(relay, told, { live: [sub], gone: [] })
+}
