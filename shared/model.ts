@@ -150,8 +150,10 @@ export type Subscription = {
   sweepAt?: number
   /** How far the last list that was gone through reached. */
   sweptAt?: number
-  /** The page that the next sweep goes on with, and when that list was begun. */
-  sweepPage?: { token: string; began: number }
+  /** The page that the next sweep goes on with, when that list was begun, and how many pages in a row showed nothing new. */
+  sweepPage?: { token: string; began: number; barren: number }
+  /** Sweeps in a row whose credentials were refused: which, since when, how often, and whether that was told. */
+  sweepRefused?: { of: string; since: number; times: number; told: boolean }
 }
 
 /** One accepted push: dedupe record and work item in one. */
@@ -237,6 +239,8 @@ export type Watch = {
   /** What each one's credentials came to since nobody sees the task, and whose saw it last if not the newest (see refusals.ts). */
   tried?: Tried[]
   served?: { by: string; at: number }
+  /** When the agent last showed nothing of a task that it lists to those who were taken off it for that, by ref. */
+  lost?: Record<string, number>
   /** Looks in a row that gave no task. */
   failures?: number
   /** The agent's own time of the state that is known. */

@@ -1,5 +1,6 @@
 // Tells a tenant's own operational targets what is no client's news: an agent or a target that failed, a subscription that ran out.
 import { idOf } from './hash.ts'
+import type { Subscription } from './model.ts'
 import { sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { subjectOf, targetGroup } from './store/keys.ts'
@@ -27,6 +28,8 @@ export type Happened = {
   since: number | string
   /** More fields of the event; no secrets. */
   data?: Facts
+  /** The subscription that it is about: its own targets are told as well, as long as it is not deleted. */
+  beside?: Pick<Subscription, 'ref' | 'targets'>
 }
 
 /**
@@ -37,9 +40,10 @@ export async function tellOperations(
   relay: Pick<Relay, 'table' | 'queues' | 'now' | 'log'>,
   tenant: string,
   about: About,
-  { type, since, data }: Happened,
+  { type, since, data, beside }: Happened,
 ): Promise<void> {
-  const { targets } = (await getOperations(relay.table, tenant)) ?? { targets: [] }
+  const { targets: operational } = (await getOperations(relay.table, tenant)) ?? { targets: [] }
+  const targets = [...new Set([...operational, ...(beside?.targets ?? [])])]
   const subject = subjectOf(tenant, about)
   for (const target of targets)
     await sendDeliver(relay.queues, targetGroup(tenant, target), {
@@ -47,7 +51,11 @@ export async function tellOperations(
       kind: 'wake',
       subject,
       id: idOf('wake', subject, type, since, target),
-      of: { tenant, about, target, type, at: relay.now(), ...(data !== undefined && { data }) },
+      of: {
+        ...{ tenant, about, target, type, at: relay.now() },
+        ...(data !== undefined && { data }),
+        ...(beside !== undefined && { sub: beside.ref }),
+      },
     })
   relay.log({ step: 'operations.told', tenant, ...about, type, since, told: targets.length })
 }

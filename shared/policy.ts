@@ -155,7 +155,8 @@ export const isSuperseded = (
  * is a hint to read on; without one a task's newest state does for that subscription; anything else speaks for itself.
  */
 export function waitersOf(sub: Subscription | undefined, subject: string, wake: Wake): string {
-  if (sub?.client !== undefined) return idOf('waiters', sub.tenant, sub.client)
+  // What is about no task stands in no inbox.
+  if (sub?.client !== undefined && wake.about === undefined) return idOf('waiters', sub.tenant, sub.client)
   return sub && tellsState(wake) ? idOf('waiters', sub.ref, subject) : wake.id
 }
 

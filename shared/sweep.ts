@@ -1,29 +1,19 @@
 // What happens when a subscription is due: an unbound one ends, one that was left half made is finished, an agent-wide one looks for tasks that no push told of.
-import { listTasks } from './a2a/client.ts'
-import { isTerminal } from './a2a/task.ts'
-import type { Agent, Subscription, Trouble } from './model.ts'
+import { goThrough, type Swept } from './listing.ts'
+import type { Agent, Subscription } from './model.ts'
 import { tellOperations } from './operations.ts'
-import { seenOf } from './permits.ts'
-import { floorMs } from './policy.ts'
-import { sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { getAgent } from './store/agents.ts'
-import { agentGroup, watchOf } from './store/keys.ts'
 import { endSubscription, getSubscription, recordSweep } from './store/subscriptions.ts'
-import { getWatch, openWatch, watchedBy } from './store/watches.ts'
 import { makeWhole } from './subscribing.ts'
-import { endWait, enterAgent, leaveAgent } from './turns.ts'
-import { callInVersion } from './versions.ts'
 
 const minute = 60_000
 /** Between two sweeps of an agent that can list its tasks, and of one that cannot (it may learn to). */
 export const sweepMs = 5 * minute
 const sweepUnableMs = 6 * 60 * minute
-/** Until the next part of a list that was too long for one sweep. */
+/** Until the next part of a list that was too long for one sweep: soon at first, while its pages show what others did not. */
 const sweepOnMs = minute
-/** The agent's clock may be behind ours, and its list behind its tasks. */
-const overlapMs = 5 * minute
-const pagesAtMost = 20
+const quickMs = 15 * minute
 
 /** Settles a subscription whose timer fired. */
 export async function settleSubscription(relay: Relay, ref: string): Promise<'done'> {
@@ -56,14 +46,14 @@ async function sweep(relay: Relay, sub: Subscription): Promise<void> {
   const now = relay.now()
   const agent = await getAgent(relay.table, sub.tenant, sub.agent)
   const swept: Swept =
-    agent === undefined ? { ended: 'unable', looks: 0 } : await sweepTasks(relay, sub, agent)
-  const { ended, looks, page } = swept
-  // What changes while a list is gone through in parts moves within it: the next list begins where this one did.
-  const began = sub.sweepPage?.began ?? now
+    agent === undefined ? { ended: 'unable', looks: 0, began: now } : await goThrough(relay, sub, agent)
+  const { ended, looks, page, began } = swept
   await recordSweep(relay.table, sub.ref, {
-    sweepAt: now + (ended === 'unable' ? sweepUnableMs : ended === 'long' ? sweepOnMs : sweepMs),
+    sweepAt: now + untilNext(swept, now),
+    // What changes while a list is gone through in parts moves within it: the next list begins where this one did.
     sweptAt: ended === 'all' ? began : (sub.sweptAt ?? sub.createdAt),
-    page: page === undefined ? undefined : { token: page, began },
+    page,
+    refused: agent && (await refusedAfter(relay, sub, agent, swept)),
   })
   relay.log({
     step: 'agent.swept',
@@ -75,65 +65,34 @@ async function sweep(relay: Relay, sub: Subscription): Promise<void> {
   })
 }
 
-/** How far a sweep came: through, cut short by its length or a fault, or not at all since the agent cannot list. */
-type Swept = {
-  ended: 'all' | 'long' | 'part' | 'unable'
-  looks: number
-  /** The page that the next sweep goes on with; it begins anew if missing. */
-  page?: string
+function untilNext({ ended, page, began }: Swept, now: number): number {
+  if (ended === 'unable') return sweepUnableMs
+  return ended === 'long' && page?.barren === 0 && now - began < quickMs ? sweepOnMs : sweepMs
 }
 
-/** Queues a look for every task that is not known in the state the agent lists. */
-async function sweepTasks(relay: Relay, sub: Subscription, agent: Agent): Promise<Swept> {
-  const since = (sub.sweptAt ?? sub.createdAt) - overlapMs
-  let pageToken = sub.sweepPage?.token
-  let looks = 0
-  const cutShort = (ended: 'long' | 'part'): Swept => ({
-    ...{ ended, looks },
-    ...(pageToken !== undefined && { page: pageToken }),
-  })
-  for (let page = 0; page < pagesAtMost; page++) {
-    const asked = {
-      statusTimestampAfter: new Date(since).toISOString(),
-      ...(pageToken !== undefined && { pageToken }),
-    }
-    const entered = await enterAgent(relay, agent)
-    if (!entered.ok) {
-      // A sweep waits for no turn: the next one goes on where this one ended.
-      await endWait(relay, agent, entered.waited)
-      return cutShort('part')
-    }
-    const listed = await callInVersion(relay, { agent, calls: seenOf(relay, agent).calls }, [sub], endpoint =>
-      listTasks(relay.net, endpoint, asked, relay.now()),
-    )
-    await leaveAgent(relay, agent, entered.turn, listed)
-    if (!listed.ok) {
-      if (listed.trouble === 'unsupported_version') return { ended: 'unable', looks }
-      // What does not pass may be the page's own fault, which an agent need not know for ever.
-      return isPassing(listed.trouble) ? cutShort('part') : { ended: 'part', looks }
-    }
-    // Not every agent heeds the filter; a task that ended before, or nobody knows when, is nobody's news.
-    const recent = listed.tasks.filter(
-      ({ timestamp = '', state }) =>
-        !(Date.parse(timestamp) < since) && !(timestamp === '' && isTerminal(state)),
-    )
-    for (const task of recent) if (await watchListed(relay, sub, task.id, task.state)) looks += 1
-    pageToken = listed.next
-    if (pageToken === undefined) return { ended: 'all', looks }
-  }
-  return cutShort('long')
-}
-
-const isPassing = (trouble: Trouble): boolean => trouble === 'unreachable' || trouble === 'rate_limited'
-
-async function watchListed(relay: Relay, sub: Subscription, taskId: string, state: string): Promise<boolean> {
-  const { tenant, agent, principal, ref } = sub
-  const known = await getWatch(relay.table, watchOf(tenant, agent, principal, taskId))
-  if (known?.state === state && known.subs.includes(ref)) return false
-  const now = relay.now()
-  const at = { now, due: now + floorMs(0) }
-  const watch = await openWatch(relay.table, watchedBy(sub, taskId), at, ref)
-  if (watch === undefined) return false
-  await sendLook(relay.queues, agentGroup(tenant, agent), { v: 1, kind: 'watch', watch: watch.key })
-  return true
+/**
+ * Counts sweeps in a row whose credentials were refused, and tells at the second: no task need be known that would tell
+ * of it. Troubles that pass may lie between.
+ */
+async function refusedAfter(
+  relay: Relay,
+  sub: Subscription,
+  agent: Agent,
+  { first }: Swept,
+): Promise<Subscription['sweepRefused']> {
+  const isOwn = sub.credentials !== undefined
+  const of = isOwn ? String(sub.credentialsAt ?? sub.createdAt) : agent.etag
+  const before = sub.sweepRefused?.of === of ? sub.sweepRefused : undefined
+  if (first === 'listed') return undefined
+  if (first !== 'unauthorized' && first !== 'credentials_expired') return before
+  const { since, times, told } = before ?? { since: relay.now(), times: 0, told: false }
+  const tells = first === 'credentials_expired' || times > 0
+  if (tells && !told)
+    await tellOperations(relay, sub.tenant, isOwn ? { subscription: sub.id } : { agent: sub.agent }, {
+      type: 'subscription.credentials_expired',
+      // Tasks that meet the same tell it under the same name.
+      since: `${of} ${new Date(since).toISOString().slice(0, 10)}`,
+      ...(isOwn && { beside: sub }),
+    })
+  return { of, since, times: times + 1, told: told || tells }
 }

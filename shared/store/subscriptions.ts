@@ -170,18 +170,31 @@ export const endSubscription = (table: Table, ref: string, status: 'deleted' | '
   )
 
 /**
- * Sets the next sweep of an agent-wide subscription, how far back the last list that was gone through reached, and the
- * page that the next one goes on with.
+ * Sets the next sweep of an agent-wide subscription, how far back the last list that was gone through reached, and what
+ * the next one goes on with.
  */
-export const recordSweep = (
+export function recordSweep(
   table: Table,
   ref: string,
-  { sweepAt, sweptAt, page }: { sweepAt: number; sweptAt: number; page: Subscription['sweepPage'] },
-) =>
-  update<Subscription>(
+  {
+    page: sweepPage,
+    refused: sweepRefused,
+    ...times
+  }: {
+    sweepAt: number
+    sweptAt: number
+    page: Subscription['sweepPage']
+    refused: Subscription['sweepRefused']
+  },
+) {
+  const kept = Object.entries({ sweepPage, sweepRefused })
+  const set = kept.map(([name, value]) => (value === undefined ? '' : `, #${name} = :${name}`)).join('')
+  const gone = kept.flatMap(([name, value]) => (value === undefined ? [`#${name}`] : [])).join(', ')
+  return update<Subscription>(
     table,
     subscriptionKey(ref),
-    `SET #due = :sweepAt, #sweepAt = :sweepAt, #sweptAt = :sweptAt, #holds = :zero${page === undefined ? ' REMOVE #sweepPage' : ', #sweepPage = :sweepPage'}`,
-    { sweepAt, sweptAt, zero: 0, active: 'active', ...(page !== undefined && { sweepPage: page }) },
+    `SET #due = :sweepAt, #sweepAt = :sweepAt, #sweptAt = :sweptAt, #holds = :zero${set}${gone === '' ? '' : ` REMOVE ${gone}`}`,
+    { ...times, sweepPage, sweepRefused, zero: 0, active: 'active' },
     '#status = :active AND attribute_exists(#slot)',
   )
+}

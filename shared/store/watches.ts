@@ -131,8 +131,27 @@ export async function leaveWatch(table: Table, watch: string, ref: string, now: 
     { ref: new Set([ref]) },
     'attribute_exists(#pk)',
   )
-  if (left.ok && left.item !== undefined && left.item.subs === undefined) await endWatch(table, watch, now)
+  if (!left.ok || left.item === undefined) return
+  const { rev, alarm, lost, subs } = left.item
+  // It was told as a task that is not to be had: whoever has it listed yet does not begin with it anew at once.
+  if (rev === 0 && alarm !== undefined) await noteLost(table, { key: watch, lost }, ref, now)
+  if (subs === undefined) await endWatch(table, watch, now)
 }
+
+/** Notes when the agent last showed nothing of the task to whoever was taken off it. Of two at the same time one is noted. */
+export const noteLost = (
+  table: Table,
+  { key, lost }: { key: string; lost?: Watch['lost'] | undefined },
+  ref: string,
+  now: number,
+) =>
+  update<Stored>(
+    table,
+    watchKey(key),
+    'SET #lost = :lost',
+    { lost: { ...lost, [ref]: now } },
+    'attribute_exists(#pk)',
+  )
 
 /** What is known of a look that failed. Whoever comes later begins anew, with what the agent says then. */
 export const troubled = [

@@ -342,25 +342,6 @@ test('one useless answer after an outage is no news to operations, and refused c
   await trip.call('DELETE', '/v1/operations')
 })
 
-test('a list that is longer than one sweep is gone through by the next ones', async () => {
-  const { agent, id } = await world.agentOf()
-  const wide = await trip.subscribe(id, { scope: 'agent' })
-  await trip.pass(2000)
-  const done = status('completed', { timestamp: new Date(trip.local.now() + 1000).toISOString() })
-  const names = Array.from({ length: 45 }, (_, page) => `page-${page}-of-${id}`)
-  for (const name of names) agent.put(name, done)
-  agent.instead(({ id: call, method, params }) => {
-    if (method !== 'ListTasks') return undefined
-    const page = Number((params as { pageToken?: string }).pageToken ?? 0)
-    const next = page + 1 < names.length ? String(page + 1) : ''
-    const result = { tasks: [{ id: names[page], ...done }], nextPageToken: next }
-    return { body: JSON.stringify({ jsonrpc: '2.0', id: call, result }) }
-  })
-  await trip.pass(hour, 60)
-  expect(new Set(wide.client.told().map(({ data }) => data.taskId))).toEqual(new Set(names))
-  await trip.call('DELETE', `/v1/subscriptions/${wide.made.id}`)
-})
-
 test.each([
   ['forbids it', { status: 403 }],
   ['says that there is none', undefined],
