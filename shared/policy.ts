@@ -105,21 +105,33 @@ export function compare(
   // A question that has no id is told from one before by its time.
   const digest = idOf(...parts, asked ? stamp : '')
   const exact = idOf(digest, task.timestamp ?? '')
-  if (isTerminal(watch.state) || digest === watch.digest) {
-    // It may be an older replica's that answers now: the other time still stands to be answered again.
-    const { restamp } = watch
-    const stands = restamp !== undefined && isBefore(task.timestamp, restamp) ? { restamp } : {}
+  // It may be an older replica's that answers now: the other time still stands to be answered again, but not for ever, or
+  // the next one would not count as new.
+  const { restamp } = watch
+  const older =
+    restamp !== undefined && isBefore(task.timestamp, restamp) && restampMs(watch, now) !== undefined
+  const stands = older ? { restamp } : {}
+  if (isTerminal(watch.state) || digest === watch.digest)
     return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring, ...stands }
-  }
   const lagging = watch.backSince === undefined || now - watch.backSince < replicaMs
   // An end can be no older answer than a state that goes on, whatever the clocks of the agent's hosts say.
   const ended = isTerminal(task.state)
   if (!ended && lagging && (watch.ring.includes(exact) || isBefore(task.timestamp, watch.stamp)))
-    return { change: 'back', digest, ring: watch.ring }
+    return { change: 'back', digest, ring: watch.ring, ...stands }
   // Agents that date each answer "now" ask nothing new by it: such a time counts once it was answered twice.
-  if (asked && watch.restamp !== stamp && watch.digest === idOf(...parts, watch.stamp ?? ''))
-    return { change: 'none', digest: watch.digest, ring: watch.ring, restamp: stamp }
+  if (asked && restamp !== stamp && watch.digest === idOf(...parts, watch.stamp ?? ''))
+    return { change: 'none', digest: watch.digest, ring: watch.ring, restamp: stamp, ...stands }
   return { change: 'new', digest, ring: [...watch.ring.filter(one => one !== exact), exact].slice(-ringSize) }
+}
+
+/**
+ * When to look again at a question that may be asked anew: soon, doubled each time, until replicas that lag have caught up
+ * with what was asked while others did.
+ * @returns undefined once that time is over: then it is an agent that dates each answer "now"
+ */
+export function restampMs({ restampSince }: Watch, now: number): number | undefined {
+  const [passed, left] = [now - (restampSince ?? now), (restampSince ?? now) + 2 * replicaMs - now]
+  return left > 0 ? Math.max(2 * windowMs, Math.min(passed, left)) : undefined
 }
 
 /** True when the agent itself dates one answer before the other. Times that are unset (Go's zero, the epoch) say nothing. */

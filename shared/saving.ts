@@ -5,7 +5,7 @@ import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Tries } from './calling.ts'
 import { type Canceled, noteOutcome, refusal } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, isUnpublished, longestStamp, replicaMs, wants, windowMs } from './policy.ts'
+import { compare, isAhead, isUnpublished, longestStamp, restampMs, wants, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import { servedBy } from './refusals.ts'
@@ -78,6 +78,9 @@ export async function save(
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
   const told = publishes ? [] : freshOf(watch, audience)
+  const againMs = restamp === undefined ? undefined : restampMs(watch, now)
+  // Queued first: no timer would bring it soon.
+  if (againMs !== undefined) await lookAgain(relay, { ...watch, looked: seen.looked }, againMs)
   const saved = await saveLook(relay.table, watch, seen, { steps, told })
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
@@ -87,8 +90,8 @@ export async function save(
   // What waited before has its look on the way.
   if (next !== undefined && (outcome !== undefined || standingOf(watch, audience.live) === undefined))
     await cancelSoon(relay, saved, next.notBefore)
-  if (agent.road === 'poll' && !isTerminal(saved.state)) await pollAgain(relay, saved, now - changed)
-  else if (restamp !== undefined && isUnsettled(watch, restamp, now)) await lookAgain(relay, saved)
+  if (agent.road === 'poll' && !isTerminal(saved.state) && againMs === undefined)
+    await pollAgain(relay, saved, now - changed)
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
     : shown(saved)
@@ -122,10 +125,6 @@ function knownAfter(watch: Watch, task: Task, now: number): Known {
     digest: isNew ? digest : (watch.digest ?? digest),
   }
 }
-
-/** Whether another look is to tell soon if a question was asked anew: at first, and while replicas may lag. */
-const isUnsettled = (watch: Watch, restamp: string, now: number): boolean =>
-  watch.restamp === undefined || (watch.restamp === restamp && now - (watch.restampSince ?? now) < replicaMs)
 
 /** Whether clients were told of a trouble: what the tenant alone was told takes back nothing. */
 const wasTold = ({ alarm, expired = [] }: Watch): boolean => alarm !== undefined || expired.length > 0

@@ -38,8 +38,8 @@ export const pollAgain = (relay: Relay, watch: Watch, silence: number): Promise<
   )
 
 /** Looks once more in a moment, so that two answers can be compared. */
-export const lookAgain = (relay: Relay, watch: Watch): Promise<void> =>
-  putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, 2 * windowMs)
+export const lookAgain = (relay: Relay, watch: Watch, delayMs: number): Promise<void> =>
+  putOff(relay, watch, { v: 1, kind: 'watch', watch: watch.key, looked: watch.looked }, delayMs)
 
 /**
  * A task that is to be canceled is so by the next look, as soon as there may be one. What was tried in vain is when its
