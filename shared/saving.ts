@@ -85,7 +85,7 @@ export async function save(
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
-  if (publishes) await tell(relay, saved, audience, times.next)
+  if (publishes) await tell(relay, saved, audience, await nextJudging(relay, saved, audience, times.next))
   const next = isTerminal(saved.state) ? undefined : standingOf(saved, audience.live)
   // What waited before has its look on the way.
   if (next !== undefined && (outcome !== undefined || standingOf(watch, audience.live) === undefined))
@@ -95,6 +95,15 @@ export async function save(
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
     : shown(saved)
+}
+
+/**
+ * When an ended task is to be judged again. What joined below it before the end was saved may have come after the tasks
+ * below were counted, and found it open still; what joins later finds it ended, and has it judged itself.
+ */
+async function nextJudging(relay: Relay, saved: Watch, { live }: Audience, next: number | undefined) {
+  if (next !== undefined || !isTerminal(saved.state)) return next
+  return (await timesNow(relay, saved, live, relay.now())).next
 }
 
 /**

@@ -54,7 +54,8 @@ async function openBelow(
   const seen = new Set([nameOf({ agent, taskId })])
   const left = [{ agent, taskId }]
   for (let one = left.shift(); one !== undefined && seen.size <= mostTasks; one = left.shift()) {
-    const { pointers } = await list(table, tenant, below(one), mostTasks)
+    // Who joins the tree just now must be seen, or the timer goes.
+    const { pointers } = await list(table, tenant, below(one), mostTasks, undefined, false)
     const found = await Promise.all(pointers.map(({ ref }) => getWatch(table, ref)))
     for (const child of found.filter(watch => watch !== undefined)) {
       if (seen.size > mostTasks) break

@@ -56,6 +56,7 @@ export type Listed = { pointers: { id: string; ref: string }[]; next: string | u
 /**
  * One page of a listing, in a stable order: shard by shard, by id within a shard.
  * @param after cursor from the last page's `next`
+ * @param lazy read in half the units, perhaps as it stood a second ago
  */
 export async function list(
   table: Table,
@@ -63,6 +64,7 @@ export async function list(
   listing: Listing,
   limit: number,
   after?: string,
+  lazy = true,
 ): Promise<Listed> {
   const pointers: Listed['pointers'] = []
   let { shard, id } = readCursor(after)
@@ -72,7 +74,7 @@ export async function list(
       condition: '#pk = :pk',
       values: { pk },
       limit: limit - pointers.length,
-      lazy: true,
+      lazy,
       ...(id !== undefined && { after: { pk, sk: id } }),
     })
     pointers.push(...page.items.map(({ sk, ref }) => ({ id: sk, ref })))
