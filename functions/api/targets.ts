@@ -6,7 +6,7 @@ import { invalidField, RouseError } from '../../shared/errors.ts'
 import { limits } from '../../shared/limits.ts'
 import { NetError } from '../../shared/net.ts'
 import type { Relay } from '../../shared/relay.ts'
-import { list, point, unpoint } from '../../shared/store/directory.ts'
+import { follow, list, point, unpoint } from '../../shared/store/directory.ts'
 import { getGate, retireGate } from '../../shared/store/gates.ts'
 import { getOperations } from '../../shared/store/operations.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
@@ -61,7 +61,9 @@ export function targets(relay: Relay): Hono<Env> {
       onlyQuery(c)
       const tenant = tenantOf(c.get('caller'), 'write')
       const target = pathId(c, 'target')
-      await targetFor(relay, tenant, target)
+      // One that is gone but for its pointer is of a deletion that died: this one finishes it.
+      if ((await follow(table, tenant, targetsOf, target)) === undefined)
+        await targetFor(relay, tenant, target)
       if ((await getOperations(table, tenant))?.targets.includes(target))
         throw new RouseError('conflict', { detail: '/v1/operations names this target; change that first.' })
       await dropTarget(relay, tenant, target)
@@ -135,7 +137,11 @@ export async function saveTarget(
   const standing = await fulfilled(relay, before, wish)
   if (standing !== undefined) return standing
   const made = await makeTarget(relay, name, wish, before, await getGate(table, name))
-  const counts = before === undefined && !isInline(name.target)
+  // What a crash left of one before is its pointer, which is counted still.
+  const counts =
+    before === undefined &&
+    !isInline(name.target) &&
+    (await follow(table, name.tenant, targetsOf, name.target)) === undefined
   if (counts && !(await takeOne(table, name.tenant, 'targets', relay.now()))) throw overLimit('targets')
   await point(table, name.tenant, targetsOf, name.target, name.target, ttl)
   if (await putTarget(table, made, before, ttl)) return made
@@ -145,7 +151,10 @@ export async function saveTarget(
   throw new RouseError('conflict', { detail: 'The target was changed by somebody else; try again.' })
 }
 
-/** Removes a target, what its gate holds, unless wakes may wait there for tick to end them, and its place in the list. */
+/**
+ * Removes a target, what its gate holds, unless wakes may wait there for tick to end them, and last its place in the list,
+ * so that a repeat finishes what a crash left.
+ */
 export async function dropTarget(relay: Relay, tenant: string, target: string): Promise<void> {
   const [before, gate] = await Promise.all([
     getTarget(relay.table, tenant, target),
@@ -154,10 +163,10 @@ export async function dropTarget(relay: Relay, tenant: string, target: string): 
   // One that came with a subscription, and that nothing was sent to, leaves nothing.
   if (gate !== undefined || !isInline(target))
     await retireGate(relay.table, { tenant, target }, nextGeneration(before, gate) - 1, relay.now())
-  const removed = await removeTarget(relay.table, tenant, target)
-  await unpoint(relay.table, tenant, targetsOf, target)
+  await removeTarget(relay.table, tenant, target)
   // Of two who delete it one counts it.
-  if (removed && !isInline(target)) await giveBack(relay.table, tenant, 'targets', relay.now())
+  const counted = await unpoint(relay.table, tenant, targetsOf, target, target)
+  if (counted && !isInline(target)) await giveBack(relay.table, tenant, 'targets', relay.now())
 }
 
 /** The target, if it is what is asked for already; how much it takes is set without beginning it anew. */

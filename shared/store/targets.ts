@@ -96,6 +96,5 @@ export async function disableTarget(
   return ok
 }
 
-/** Of two who remove one, one does; false too when the SDK's own second attempt finds the work done. */
 export const removeTarget = (table: Table, tenant: string, target: string): Promise<boolean> =>
-  remove(table, targetKey(tenant, target), 'attribute_exists(#pk)')
+  remove(table, targetKey(tenant, target))

@@ -2,11 +2,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Counted, tenantLimits } from '../../shared/limits.ts'
 import { removeAgent } from '../../shared/store/agents.ts'
+import { point, unpoint } from '../../shared/store/directory.ts'
 import { agentKey, quotaKey } from '../../shared/store/keys.ts'
 import { giveBack, takeOne } from '../../shared/store/quota.ts'
 import { get, put } from '../../shared/store/table.ts'
-import { putTarget, removeTarget } from '../../shared/store/targets.ts'
-import type { Target } from '../../shared/telling.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
 const noon = Date.UTC(2026, 5, 15, 12)
@@ -46,15 +45,15 @@ test('subscriptions are counted by day', async () => {
 })
 
 test('of two who delete the same target or agent one is told that it did, and counts it', async () => {
-  const target: Target = {
-    ...{ tenant, target: 'x', url: 'https://x.example/', secret: '', secretGeneration: 1, generation: 1 },
-    ...{ status: 'active', createdAt: noon },
-  }
   const agent = 'x'
-  await putTarget(ground.table, target, undefined)
+  const listing = { kind: 'targets' } as const
+  await point(ground.table, tenant, listing, 'x', 'x')
   await put(ground.table, agentKey(tenant, agent))
   const both = (deleting: () => Promise<boolean>) => Promise.all([deleting(), deleting()])
-  expect((await both(() => removeTarget(ground.table, tenant, 'x'))).toSorted()).toEqual([false, true])
+  expect((await both(() => unpoint(ground.table, tenant, listing, 'x', 'x'))).toSorted()).toEqual([
+    false,
+    true,
+  ])
   expect((await both(() => removeAgent(ground.table, tenant, agent))).toSorted()).toEqual([false, true])
 })
 

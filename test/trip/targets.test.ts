@@ -1,15 +1,17 @@
 // What a tenant does with its targets: limits, a test, new secrets, deleting one.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Call } from '../../infra/local/wire.ts'
 import { aimsOf, type SeenTarget } from '../support/aims.ts'
 import type { Client } from '../support/clients.ts'
 import { type Scene, startTrip, type Trip } from '../support/trip.ts'
 
+let fails: (call: Call) => boolean = () => false
 let trip: Trip
 let scene: Scene
 let aims: ReturnType<typeof aimsOf>
 
 beforeAll(async () => {
-  trip = await startTrip()
+  trip = await startTrip({ faults: call => (fails(call) ? 'throttle' : undefined) })
   scene = await trip.scene()
   aims = aimsOf(trip, scene)
 })
@@ -105,4 +107,26 @@ test('a target that operations are told by cannot be deleted', async () => {
   await trip.call('DELETE', '/v1/operations')
   await trip.call('DELETE', '/v1/targets/alarm')
   expect(await trip.refused('GET', '/v1/targets/alarm')).toMatchObject({ status: 404 })
+})
+
+test.each([
+  ['repeated', 'DELETE'],
+  ['followed by another target of that name', 'PUT'],
+])('a deletion that dies is finished when it is %s, and counted once', async (_, verb) => {
+  const name = `dying-${verb.toLowerCase()}`
+  const count = async () => (await trip.local.items()).find(({ sk }) => sk === 'quota#targets')?.count
+  const before = await count()
+  const client = await aims.makeTarget(name)
+  fails = ({ who, operation, body }) =>
+    who === 'api' && operation === 'DeleteItem' && JSON.stringify(body.Key).includes('#targets')
+  expect(await trip.refused('DELETE', `/v1/targets/${name}`)).toMatchObject({ status: 503 })
+  fails = () => false
+  expect(await trip.refused('GET', `/v1/targets/${name}`)).toMatchObject({ status: 404 })
+  if (verb === 'PUT') await aims.put(name, client)
+  await trip.call('DELETE', `/v1/targets/${name}`)
+  expect(await count()).toBe(before)
+  expect(
+    (await trip.local.items()).filter(({ pk, sk }) => sk === name && /targets/.test(String(pk))),
+  ).toEqual([])
+  expect(await trip.refused('DELETE', `/v1/targets/${name}`)).toMatchObject({ status: 404 })
 })
