@@ -1,7 +1,7 @@
-// A task that joins a tree whose root has ended: its budget is told if it covers that task, and in time, whatever the agents do.
+// A task that joins a tree whose root has ended, or ends just now: its budget is told if it covers that task, and in time, whatever the agents do.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { status } from '../support/scripted.ts'
-import type { Trip } from '../support/trip.ts'
+import { push, statusPush, type Trip } from '../support/trip.ts'
 import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
 
 let world: Waits
@@ -44,4 +44,32 @@ test('a task that joins a tree whose budget was over makes nobody late', async (
   await trip.subscribe(root.id, { taskId: child, parentTask: { agent: root.id, taskId: root.taskId } })
   await trip.pass(hour, 12)
   expect(typesTold(root.client)).toEqual(['task.completed'])
+})
+
+test('a task that comes while the one above it is being saved as ended is covered', async () => {
+  const root = await world.begin({}, { endToEndSeconds: 3600 })
+  const child = `${root.taskId}-child`
+  root.agent.put(child, status('working'))
+  root.agent.put(root.taskId, status('completed'))
+  const saving = trip.hold(({ who, operation, body }) => {
+    const text = JSON.stringify(body)
+    return (
+      who === 'look' && operation === 'UpdateItem' && text.includes('"completed"') && text.includes(':digest')
+    )
+  })
+  await push(root.hook, statusPush(root.taskId, 'completed'))
+  await saving.held
+  await trip.subscribe(root.id, { taskId: child, parentTask: { agent: root.id, taskId: root.taskId } })
+  await trip.until(() => trip.stepsOf('watch.saved', child).length > 0)
+  saving.release()
+  await trip.settle()
+  await trip.pass(5 * minute, 5)
+  expect(typesTold(root.client)).toEqual(['task.completed'])
+  const before = trip.calls.length
+  await trip.pass(2 * hour, 8)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+  // What was written just before it is read must be seen.
+  const lists = trip.calls.slice(before).filter(call => JSON.stringify(call.body).includes('tasks/parent'))
+  expect(lists.map(({ operation, body }) => [operation, body.ConsistentRead])).toContainEqual(['Query', true])
+  expect(lists.filter(({ body }) => body.ConsistentRead !== true)).toEqual([])
 })
