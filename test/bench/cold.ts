@@ -11,7 +11,7 @@ import { createAws } from './aws.ts'
 import { makeScene, type Scene } from './scene.ts'
 import { atMost, quantile, type Row } from './table.ts'
 
-const rounds = 11
+const rounds = 25
 
 /** What a fresh process spent on a bundle, in ms of CPU time, one value a round. */
 type Steps = { imported: number[]; first: number[]; second: number[] }
