@@ -72,14 +72,19 @@ function shownCalls(calls: Calls, limit: number, now: number) {
 }
 
 /** How the token endpoint of the agent's own credentials does. */
-const shownToken = ({ fault, failingSince, nextTry, spent = false, failures }: Partial<Grant> = {}) => ({
-  fault: fault ?? null,
-  failures: failures ?? 0,
-  failingSince: failingSince ?? null,
-  /** Null when none is waited for: it is asked when a token is needed, or, if it is spent, not before it is put again. */
-  nextTryAt: fault === undefined || nextTry === Number.MAX_SAFE_INTEGER ? null : (nextTry ?? null),
-  spent,
-})
+function shownToken(grant: Grant | undefined) {
+  // What was before these credentials were put says nothing of them, as long as nobody asked with them.
+  const { fault, failingSince, nextTry, spent, failures }: Partial<Grant> =
+    grant === undefined || grant.nextTry === 0 ? {} : grant
+  return {
+    fault: fault ?? null,
+    failures: failures ?? 0,
+    failingSince: failingSince ?? null,
+    /** Null when none is waited for: it is asked when a token is needed, or, if it is spent, not before it is put again. */
+    nextTryAt: nextTry === Number.MAX_SAFE_INTEGER ? null : (nextTry ?? null),
+    spent: spent ?? false,
+  }
+}
 
 const shownVersion = (agent: Agent, calls: Calls, now: number) => {
   const spoken = versionOf(agent, calls, now)
