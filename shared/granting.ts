@@ -15,7 +15,10 @@ import {
   type Grant,
   type GrantOwner,
   getGrant,
+  keepRefresh,
   leaseGrant,
+  noteRefused,
+  removeGrant,
   saveGrant,
 } from './store/grants.ts'
 import type { Table } from './store/table.ts'
@@ -47,6 +50,12 @@ const waits = { times: 8, eachMs: 250 } as const
 const spentMs = 15 * 60 * 1000
 /** For how long a token endpoint must have given no token before a subscription's own credentials count as run out. */
 const lostMs = 10 * 60 * 1000
+/**
+ * How long a token is kept that was renewed because the agent refused the one before, though it is refused, too: twice as
+ * long each time, at most the second number. Who refuses every token is not to have one made at each look.
+ */
+const sparedMs = 30_000
+const mostSparedMs = 15 * 60 * 1000
 /** How often what a server gave is tried to be saved: a rotated refresh token that is lost is lost for good. */
 const saveTries = 3
 
@@ -66,7 +75,8 @@ function memoryOf({ table }: Granting): Memory {
 }
 
 /**
- * @param refused the token that the agent just answered 401 to: it is not used again, but renewed once
+ * @param refused the token that the agent just answered 401 to: it is not used again, but renewed once, unless it came of
+ * such a refusal a moment ago
  */
 export function tokenFor(relay: Granting, held: Held, refused?: string): Promise<Token> {
   const { kept, asked } = memoryOf(relay)
@@ -93,15 +103,21 @@ async function find(
   const stored = grant && (await open(relay, held, grant))
   const usable = stored === undefined || stored.token === refused ? undefined : stored
   if (usable !== undefined && now < usable.until) return keep(relay, held, usable)
+  const isRefused = stored !== undefined && usable === undefined
+  if (isRefused && grant !== undefined && now < stored.until && now < (grant.sparedUntil ?? 0)) {
+    if (grant.doubles === undefined) await noteRefused(relay.table, held.owner, grant)
+    return refusedAgain
+  }
   if (grant !== undefined && now < grant.nextTry)
     return usable && now < usable.ends ? using(usable) : standing(held, grant, now)
-  // Read after the grant: of credentials that follow ours nothing is overwritten, their refresh token would be lost.
-  if (found !== undefined && !ours && !(await held.stands())) return busy
+  // Read after the grant: of credentials that follow ours nothing is overwritten, their refresh token would be lost. Nor
+  // is anything left behind for those that ended.
+  if (!ours && !(await held.stands())) return busy
   const leased = await leaseGrant(relay.table, held.owner, held.of, found, ours, {
     now,
     until: now + leaseMs,
   })
-  if (leased !== undefined) return renew(relay, held, leased, grant)
+  if (leased !== undefined) return renew(relay, held, leased, grant, isRefused)
   if (usable !== undefined && now < usable.ends) return using(usable)
   if (waitsLeft === 0) return busy
   await pause(waits.eachMs)
@@ -117,9 +133,22 @@ const busy: Token = {
   retryAfterMs: 2000,
 }
 
+/** As the agent itself said, and would say again. */
+const refusedAgain: Token = {
+  ok: false,
+  trouble: 'unauthorized',
+  detail: 'The agent refuses the access tokens that are granted for these credentials.',
+}
+
 const using = ({ token }: Kept): Token => ({ ok: true, token })
 
-async function renew(relay: Granting, held: Held, leased: Grant, before: Grant | undefined): Promise<Token> {
+async function renew(
+  relay: Granting,
+  held: Held,
+  leased: Grant,
+  before: Grant | undefined,
+  isRefused: boolean,
+): Promise<Token> {
   const { oauth } = held
   const latest =
     leased.refresh && (await unseal(relay.config.rootKeys, 'grant', ownerOf(held), leased.refresh))
@@ -136,22 +165,32 @@ async function renew(relay: Granting, held: Held, leased: Grant, before: Grant |
     ...{ until, ends },
     // One that was not rotated is sealed again, too: the root key it was sealed under may be taken away one day.
     refresh: (rotated ?? latest) && (await sealed(relay, held, rotated ?? latest ?? '')),
+    spared: sparedOf(leased.doubles ?? (isRefused ? 0 : undefined), relay.now()),
   }
   await insist(() => saveGrant(relay.table, held.owner, leased, renewed))
   relay.log({ step: 'grant.renewed', ...namesOf(held), rotated: rotated !== undefined })
-  await tellRecovered(relay, held, leased)
+  await tellRecovered(relay, held.owner, leased)
   return keep(relay, held, { token, until, ends })
 }
+
+const sparedOf = (doubled: number | undefined, now: number) =>
+  doubled === undefined
+    ? undefined
+    : { sparedUntil: now + Math.min(sparedMs * 2 ** doubled, mostSparedMs), doubled }
 
 async function fail(
   relay: Granting,
   held: Held,
   leased: Grant,
   before: Grant | undefined,
-  { spent, detail, retryAfterMs }: Refused,
+  { spent, detail, retryAfterMs, refreshToken }: Refused,
 ): Promise<Token> {
   const now = relay.now()
   const rotates = held.oauth.grant === 'refresh_token'
+  if (rotates && refreshToken !== undefined) {
+    const refresh = await sealed(relay, held, refreshToken)
+    await insist(() => keepRefresh(relay.table, held.owner, leased, refresh))
+  }
   // Whoever held it before never came to an end: what he was given may be lost with him.
   const orphaned = spent && rotates && before?.holder !== undefined && before.lease > 0
   const fault = orphaned ? `${detail} (a renewal before this one was cut off)` : detail
@@ -190,11 +229,25 @@ async function tellLost(
 }
 
 /** Told after the save: nothing may stand between a rotated refresh token and the table. */
-async function tellRecovered(relay: Granting, { owner }: Held, leased: Grant): Promise<void> {
-  const { told } = leased
+async function tellRecovered(
+  relay: Granting,
+  owner: GrantOwner,
+  { told }: Pick<Grant, 'told'>,
+): Promise<void> {
   if ('ref' in owner || told === undefined) return
   await tellOperations(relay, owner.tenant, { agent: owner.agent }, { type: 'agent.recovered', since: told })
   await forgetTold(relay.table, owner, told)
+}
+
+/** Forgets what was granted to an agent whose credentials are of another kind now, and takes back what was told of it. */
+export async function dropGrant(
+  relay: Granting,
+  owner: Extract<GrantOwner, { agent: string }>,
+): Promise<void> {
+  const grant = await getGrant(relay.table, owner)
+  if (grant === undefined) return
+  await tellRecovered(relay, owner, grant)
+  await removeGrant(relay.table, owner)
 }
 
 /** What a grant says that may not be renewed now. Whose credentials serve him no more is told so, be it for good or not. */

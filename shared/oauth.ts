@@ -8,8 +8,17 @@ import { readRetryAfter } from './retryafter.ts'
 /** Times are in ms. `refreshToken`: a new one, where the server rotates them. */
 export type Granted = { ok: true; accessToken: string; lifeMs: number; refreshToken?: string }
 
-/** `spent`: these credentials are no good any more. Everything else may go by itself. */
-export type Refused = { ok: false; spent: boolean; detail: string; retryAfterMs?: number }
+/**
+ * `spent`: these credentials are no good any more. Everything else may go by itself. `refreshToken`: a new one that came
+ * all the same, with an access token of no use; the one before may be taken no more.
+ */
+export type Refused = {
+  ok: false
+  spent: boolean
+  detail: string
+  retryAfterMs?: number
+  refreshToken?: string
+}
 
 const timeoutMs = 5000
 const maxBytes = 64 * 1024
@@ -89,17 +98,19 @@ function readAnswer({ status, headers, body }: NetReply, now: number): Granted |
 
 function readToken(answer: Record<string, unknown>): Granted | Refused {
   const { access_token: accessToken, token_type: type, expires_in: seconds, refresh_token: next } = answer
+  const rotated = typeof next === 'string' && next !== '' ? { refreshToken: next } : {}
+  const useless = (detail: string): Refused => ({ ok: false, spent: false, detail, ...rotated })
   // What a header cannot carry unchanged is no bearer token (RFC 6750 section 2.1).
   if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(accessToken))
-    return { ok: false, spent: false, detail: 'The answer holds no access token.' }
+    return useless('The answer holds no access token.')
   // RFC 6749 section 7.1: a type that is not known must not be used. Its case does not count.
   if (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
-    return { ok: false, spent: false, detail: 'The access token is no bearer token.' }
+    return useless('The access token is no bearer token.')
   const stated = Number(seconds) * 1000
   return {
     ok: true,
     accessToken,
     lifeMs: stated > 0 ? Math.min(stated, longestMs) : unstatedMs,
-    ...(typeof next === 'string' && next !== '' && { refreshToken: next }),
+    ...rotated,
   }
 }

@@ -159,13 +159,22 @@ export async function endAtAgent(
   agent: Agent | undefined,
 ): Promise<{ removedAtAgent: boolean; detail?: string }> {
   await silence(relay, sub)
+  const removed = await removeAtAgent(relay, sub, agent)
+  // Its token was needed for that.
+  if (sub.tokenOrigin !== undefined) await removeGrant(relay.table, sub)
+  return removed
+}
+
+async function removeAtAgent(
+  relay: Relay,
+  sub: Subscription,
+  agent: Agent | undefined,
+): Promise<{ removedAtAgent: boolean; detail?: string }> {
   const { taskId } = sub
   if (taskId === undefined || agent === undefined || !agent.pushes) return { removedAtAgent: false }
   const calls = await getCalls(relay.table, agent)
   const removed = await callInVersion(relay, { agent, calls }, [sub], endpoint =>
     removeConfig(relay.net, endpoint, taskId, sub.id),
   )
-  // Its token was needed for that.
-  await removeGrant(relay.table, sub)
   return removed.ok ? { removedAtAgent: true } : { removedAtAgent: false, detail: removed.detail }
 }

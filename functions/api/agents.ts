@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import { limitOf } from '../../shared/breaker.ts'
 import { RouseError } from '../../shared/errors.ts'
+import { dropGrant } from '../../shared/granting.ts'
 import { createKeySets } from '../../shared/keysets.ts'
 import type { Agent } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
@@ -37,6 +38,7 @@ export function agents(relay: Relay): Hono<Env> {
         throw new RouseError('conflict', { detail: 'The agent was changed by somebody else; try again.' })
       }
       if (asked.credentials?.type === 'oauth2') await pardonGrant(table, made)
+      else if (made.tokenOrigin === undefined) await dropGrant(relay, { tenant, agent })
       relay.log({ step: 'agent.registered', tenant, agent, road: made.road, origins: made.origins })
       const { jwt } = made.verification
       // Fetched now, so that the first push need not wait, and its owner hears at once what is wrong with the set.

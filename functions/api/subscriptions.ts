@@ -7,7 +7,7 @@ import type { Subscription } from '../../shared/model.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { getAgent } from '../../shared/store/agents.ts'
 import { list } from '../../shared/store/directory.ts'
-import { pardonGrant } from '../../shared/store/grants.ts'
+import { pardonGrant, removeGrant } from '../../shared/store/grants.ts'
 import type { Listing } from '../../shared/store/keys.ts'
 import { replaceCredentials } from '../../shared/store/subscriptions.ts'
 import { endAtAgent, lookSoon } from '../../shared/subscribing.ts'
@@ -84,7 +84,8 @@ export function subscriptions(relay: Relay): Hono<Env> {
         !(await replaceCredentials(table, sub.ref, { credentials: sealed, tokenOrigin, at: relay.now() })).ok
       )
         throw new RouseError('not_found')
-      await pardonGrant(table, sub)
+      if (tokenOrigin !== undefined) await pardonGrant(table, sub)
+      else if (sub.tokenOrigin !== undefined) await removeGrant(table, sub)
       if (sub.taskId !== undefined || sub.scope === 'agent') await lookSoon(relay, sub)
       return c.body(null, 204)
     })

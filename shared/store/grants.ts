@@ -14,6 +14,13 @@ export type Grant = {
   until?: number
   /** Until when it may be used while somebody else renews it. */
   ends?: number
+  /**
+   * Until when this token is not renewed though the agent refuses it, for it came of such a refusal; how often that time
+   * was doubled, and, if the token was refused within it, how often it is for the next.
+   */
+  sparedUntil?: number
+  doubled?: number
+  doubles?: number
   /** JWE of the latest refresh token, where the server rotated it. */
   refresh?: string
   /** Who renews it now, and until when. It stays when he died. */
@@ -28,6 +35,12 @@ export type Grant = {
   told?: number
   /** These credentials are no good any more. */
   spent?: boolean
+}
+
+/** What a renewal came to. */
+type Renewed = Required<Pick<Grant, 'access' | 'until' | 'ends'>> & {
+  refresh: string | undefined
+  spared: Required<Pick<Grant, 'sparedUntil' | 'doubled'>> | undefined
 }
 
 const keptSeconds = 90 * 24 * 60 * 60
@@ -81,22 +94,60 @@ export async function leaseGrant(
   return item !== undefined && item.holder === holder ? item : undefined
 }
 
-/** Saves what was renewed. A refresh token that did not change stays. */
+/** Saves what was renewed. A refresh token that did not change stays; `spared` is for a token that came of a refusal. */
 export async function saveGrant(
   table: Table,
   owner: GrantOwner,
   { of, holder }: Grant,
-  renewed: { access: string; until: number; ends: number; refresh: string | undefined },
+  { spared, ...renewed }: Renewed,
 ): Promise<boolean> {
+  const set = [
+    '#access = :access, #until = :until, #ends = :ends, #lease = :zero, #failures = :zero, #nextTry = :zero',
+    renewed.refresh === undefined ? '' : ', #refresh = :refresh',
+    spared === undefined ? '' : ', #sparedUntil = :sparedUntil, #doubled = :doubled',
+  ]
+  const gone = [
+    '#fault, #spent, #failingSince, #doubles',
+    spared === undefined ? ', #sparedUntil, #doubled' : '',
+  ]
   const { ok } = await update<Grant>(
     table,
     keyOf(owner),
-    `SET #access = :access, #until = :until, #ends = :ends, #lease = :zero, #failures = :zero, #nextTry = :zero${renewed.refresh === undefined ? '' : ', #refresh = :refresh'} REMOVE #fault, #spent, #failingSince`,
-    { ...renewed, zero: 0, of, holder },
+    `SET ${set.join('')} REMOVE ${gone.join('')}`,
+    { ...renewed, ...spared, zero: 0, of, holder },
     '#of = :of AND #holder = :holder',
   )
   return ok
 }
+
+/** Saves a refresh token that came with no access token of use. */
+export const keepRefresh = (
+  table: Table,
+  owner: GrantOwner,
+  { of, holder }: Grant,
+  refresh: string,
+): Promise<Written<Grant>> =>
+  update<Grant>(
+    table,
+    keyOf(owner),
+    'SET #refresh = :refresh',
+    { refresh, of, holder },
+    '#of = :of AND #holder = :holder',
+  )
+
+/** Notes, once a token, that the agent refuses it within the time for which it is not renewed. */
+export const noteRefused = (
+  table: Table,
+  owner: GrantOwner,
+  { of, until, doubled = 0 }: Grant,
+): Promise<Written<Grant>> =>
+  update<Grant>(
+    table,
+    keyOf(owner),
+    'SET #doubles = :doubles',
+    { doubles: doubled + 1, of, until },
+    '#of = :of AND #until = :until AND attribute_not_exists(#doubles)',
+  )
 
 /** Records why it could not be renewed. */
 export async function failGrant(
@@ -124,7 +175,7 @@ export const pardonGrant = (table: Table, owner: GrantOwner): Promise<Written<Gr
   update<Grant>(
     table,
     keyOf(owner),
-    'SET #nextTry = :zero REMOVE #spent',
+    'SET #nextTry = :zero REMOVE #spent, #sparedUntil, #doubled, #doubles',
     { zero: 0 },
     'attribute_exists(#pk)',
   )

@@ -1,5 +1,6 @@
 // Keeps subscriptions, found by the hash of their hook. Expiry is compared on every read; TTL only sweeps.
 import type { Registration, Subscription } from '../model.ts'
+import { removeGrant } from './grants.ts'
 import { agentGroup, slotOf, subscriptionKey } from './keys.ts'
 import { get, put, type Table, update } from './table.ts'
 
@@ -154,9 +155,17 @@ export const rotateSubscription = (table: Table, ref: string, replaced: number, 
     '#status = :active AND #generation = :replaced',
   )
 
-/** Ends a subscription for good; what it was stays readable for 30 days. One that ran out can still be deleted: then nothing more is sent. */
-export const endSubscription = (table: Table, ref: string, status: 'deleted' | 'expired', now: number) =>
-  update<Subscription>(
+/**
+ * Ends a subscription for good; what it was stays readable for 30 days, but for what its credentials were granted. One that
+ * ran out can still be deleted: then nothing more is sent. Whoever deletes it needs a token yet, and removes the grant then.
+ */
+export async function endSubscription(
+  table: Table,
+  ref: string,
+  status: 'deleted' | 'expired',
+  now: number,
+): Promise<void> {
+  const ended = await update<Subscription>(
     table,
     subscriptionKey(ref),
     'SET #status = :status, #ttl = :ttl REMOVE #slot, #due, #holds, #group, #credentials',
@@ -168,6 +177,9 @@ export const endSubscription = (table: Table, ref: string, status: 'deleted' | '
     },
     status === 'deleted' ? '#status IN (:active, :expired)' : '#status = :active',
   )
+  if (ended.ok && status === 'expired' && ended.item?.tokenOrigin !== undefined)
+    await removeGrant(table, { ref })
+}
 
 /**
  * Sets the next sweep of an agent-wide subscription, how far back the last list that was gone through reached, and what

@@ -290,3 +290,86 @@ test('each subscription whose own credentials run out is told so once, and once 
   await trip.pass(day, 40)
   expect([one, two].map(({ client }) => typesOf(client.told()))).toEqual([[expired, expired], [expired]])
 })
+
+test('a refresh token that comes with an access token of no use is the one that is used next', async () => {
+  await register(byToken())
+  let spoiled = false
+  answering(asked => {
+    const answer = rotate(asked)
+    if (spoiled || used.length !== 2) return answer
+    spoiled = true
+    return { body: String(answer.body).replace('"token_type":"bearer",', '') }
+  })
+  agent.put(id, status('working'))
+  const { client } = await trip.subscribe(id, { taskId: id })
+  await trip.pass(hour, 30)
+  expect(spoiled).toBe(true)
+  agent.put(id, status('completed'))
+  await trip.pass(3 * hour, 60)
+  expect(typesOf(client.told())).toEqual(['task.completed'])
+  expect(alarms()).toEqual([])
+})
+
+test('what was told of a token endpoint is taken back when the agent has other credentials, and nothing of it is kept', async () => {
+  const before = await grants()
+  await register(byClient())
+  answering({ status: 500 })
+  agent.put(id, status('working'))
+  await trip.subscribe(id, { taskId: id })
+  await trip.pass(3 * hour, 60)
+  expect(typesOf(alarms())).toEqual(['agent.unreachable'])
+  await register({ type: 'bearer', token: 'other' })
+  await trip.settle()
+  expect(typesOf(alarms())).toEqual(['agent.unreachable', 'agent.recovered'])
+  expect(await grants()).toEqual(before)
+  await register({ type: 'bearer', token: 'another' })
+  await trip.pass(hour, 12)
+  expect(alarms().length).toBe(2)
+})
+
+test('health says nothing of credentials that were put anew and not asked with since', async () => {
+  await register(byClient())
+  answering({ status: 500 })
+  agent.put(id, status('working'))
+  await trip.subscribe(id, { taskId: id })
+  await trip.pass(hour, 30)
+  expect(await healthOf()).toMatchObject({ token: { fault: 'HTTP 500', failingSince: expect.any(Number) } })
+  await register({ ...byClient(), clientSecret: 'another' })
+  const nothing = { fault: null, failures: 0, failingSince: null, nextTryAt: null, spent: false }
+  expect(await healthOf()).toMatchObject({ token: nothing })
+  await trip.pass(hour, 30)
+  expect(await healthOf()).toMatchObject({ token: { fault: 'HTTP 500', nextTryAt: expect.any(Number) } })
+})
+
+test.each<[name: string, asked: object, end: (id: string) => Promise<unknown>]>([
+  ['for a task is deleted', {}, id => trip.call('DELETE', `/v1/subscriptions/${id}`)],
+  ['for an agent is deleted', { scope: 'agent' }, id => trip.call('DELETE', `/v1/subscriptions/${id}`)],
+  ['for a task runs out', { ttlSeconds: 3600 }, () => trip.pass(2 * hour, 40)],
+  ['for an agent runs out', { scope: 'agent', ttlSeconds: 3600 }, () => trip.pass(2 * hour, 40)],
+  [
+    'has another kind of credentials',
+    {},
+    id =>
+      trip.call('PUT', `/v1/subscriptions/${id}/credentials`, {
+        credentials: { type: 'bearer', token: 'other' },
+      }),
+  ],
+])('what was granted goes when a subscription %s', async (_name, wish, end) => {
+  await register()
+  agent.put(id, status('working'))
+  const before = await grants()
+  const where = 'scope' in wish ? {} : { taskId: id }
+  const { made } = await trip.subscribe(id, { ...where, ...wish, credentials: byClient() })
+  await trip.pass(10 * minute, 10)
+  expect((await grants()).length).toBe(before.length + 1)
+  await end(made.id)
+  await trip.settle()
+  expect(await grants()).toEqual(before)
+})
+
+/** Whose grants stand in the table. */
+const grants = async () =>
+  (await trip.local.items())
+    .filter(({ sk }) => sk === 'grant')
+    .map(({ pk }) => pk)
+    .sort()

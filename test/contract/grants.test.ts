@@ -5,6 +5,7 @@ import type { Endpoint } from '../../shared/a2a/endpoint.ts'
 import { callAs, sealCredentials } from '../../shared/calling.ts'
 import { type Held, tokenFor } from '../../shared/granting.ts'
 import type { Agent, Subscription } from '../../shared/model.ts'
+import { putAgent } from '../../shared/store/agents.ts'
 import { getGrant } from '../../shared/store/grants.ts'
 import { loopbackNet } from '../support/net.ts'
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -153,6 +154,12 @@ test('a worker that still holds replaced credentials neither overwrites what was
   expect(used()).toEqual(['refresh-0', 'refresh-0', 'refresh-1'])
 })
 
+test('a worker that still holds credentials which ended leaves nothing behind', async () => {
+  expect(await tokenFor(worker(), { ...held, stands: async () => false })).toMatchObject({ busy: true })
+  expect(await getGrant(ground.table, held.owner)).toBeUndefined()
+  expect(used()).toEqual([])
+})
+
 test('of two workers that replace one grant at once one asks', async () => {
   await tokenFor(worker(), held)
   const newer = { ...held, of: 'second' }
@@ -226,17 +233,59 @@ test('case 135: a token that the agent refuses is renewed once, and the call mad
   const owner = { tenant: 'acme', agent: `a-${++named}` }
   const credentials = await sealCredentials(world, { agent: owner }, held.oauth)
   const seen: unknown[] = []
+  const stands = { ...agent, ...owner, credentials }
+  await putAgent(ground.table, stands, undefined)
   const call = (good: string) =>
-    callAs(world, { ...agent, ...owner, credentials }, [], async ({ credentials: shown }) => {
+    callAs(world, stands, [], async ({ credentials: shown }) => {
       seen.push(shown)
       const ok = shown?.type === 'bearer' && shown.token === good
       return ok ? { ok: true } : { ok: false, trouble: 'unauthorized', detail: 'HTTP 401' }
     })
   expect(await call('access-2')).toMatchObject({ ok: true })
   expect(seen.splice(0)).toMatchObject([{ token: 'access-1' }, { token: 'access-2' }])
+  at += 30_000
   expect(await call('none')).toMatchObject({ ok: false, trouble: 'unauthorized' })
   expect(seen).toMatchObject([{ token: 'access-2' }, { token: 'access-3' }])
   expect(JSON.stringify(logged)).not.toMatch(/access-|refresh-|secret/)
+})
+
+/** Looks with the agent's own credentials, each by a process of its own. @param takes whether the agent takes a token */
+async function looking(takes: (token: string) => boolean) {
+  const owner = { tenant: 'acme', agent: `a-${++named}` }
+  const credentials = await sealCredentials(worker(), { agent: owner }, held.oauth)
+  const stands = { ...agent, ...owner, credentials }
+  await putAgent(ground.table, stands, undefined)
+  return () =>
+    callAs(worker(), stands, [], async ({ credentials: shown }) =>
+      shown?.type === 'bearer' && takes(shown.token)
+        ? { ok: true }
+        : { ok: false, trouble: 'unauthorized', detail: 'HTTP 401' },
+    )
+}
+
+test('tokens that an agent refuses at once are renewed later each time, though looks go on', async () => {
+  let mended = false
+  const look = await looking(() => mended)
+  for (let seconds = 0; seconds < 3600; seconds += 10) {
+    expect(await look()).toMatchObject({ ok: false, trouble: 'unauthorized' })
+    at += 10_000
+  }
+  // The first, and after 0, 30, 90, 210, 450, 930 and 1830 seconds or so, and not many that ran out meanwhile.
+  expect(used().length).toBeLessThanOrEqual(14)
+  mended = true
+  expect(await look()).toEqual({ ok: true })
+})
+
+test('tokens that an agent takes for a minute only are renewed each minute', async () => {
+  const first = new Map<string, number>()
+  const look = await looking(token => {
+    first.set(token, first.get(token) ?? at)
+    return at - (first.get(token) ?? at) < 60_000
+  })
+  for (let seconds = 0; seconds < 3600; seconds += 10) {
+    expect(await look()).toEqual({ ok: true })
+    at += 10_000
+  }
 })
 
 const agent: Agent = {
