@@ -248,6 +248,8 @@ export type Watch = {
   /** Another time that the agent gave since to the same question; one that it gives twice makes it a new one. */
   restamp?: string
   restampSince?: number
+  /** The question that is known was told by its time alone, and was not answered again a minute later: the time of the next one is doubted. */
+  anew?: true
   /** Somebody who subscribed, and may have left since, wants the content of unfinished work withheld. */
   withheld?: boolean
   /** The task that this one was delegated from, as `agent/task`: of several that subscriptions name, the first. */

@@ -92,7 +92,7 @@ export function compare(
   watch: Watch,
   task: Task,
   now: number,
-): { change: 'none' | 'new' | 'back'; digest: string; ring: string[]; restamp?: string } {
+): { change: 'none' | 'new' | 'back'; digest: string; ring: string[]; restamp?: string; anew?: true } {
   const status = record(task.raw.status)
   const asked = isInterrupted(task.state) && record(status.message).messageId === undefined
   const stamp = (task.timestamp ?? '').slice(0, longestStamp)
@@ -107,21 +107,31 @@ export function compare(
   const exact = idOf(digest, task.timestamp ?? '')
   // It may be an older replica's that answers now: the other time still stands to be answered again, but not for ever, or
   // the next one would not count as new.
-  const { restamp } = watch
+  const { restamp, anew } = watch
   const older =
     restamp !== undefined && isBefore(task.timestamp, restamp) && restampMs(watch, now) !== undefined
   const stands = older ? { restamp } : {}
+  const doubt = anew === true ? { anew } : {}
   if (isTerminal(watch.state) || digest === watch.digest)
-    return { change: 'none', digest: watch.digest ?? digest, ring: watch.ring, ...stands }
+    return {
+      ...{ change: 'none', digest: watch.digest ?? digest, ring: watch.ring, ...stands },
+      ...(now - watch.changed < replicaMs && doubt),
+    }
   const lagging = watch.backSince === undefined || now - watch.backSince < replicaMs
   // An end can be no older answer than a state that goes on, whatever the clocks of the agent's hosts say.
   const ended = isTerminal(task.state)
   if (!ended && lagging && (watch.ring.includes(exact) || isBefore(task.timestamp, watch.stamp)))
-    return { change: 'back', digest, ring: watch.ring, ...stands }
-  // Agents that date each answer "now" ask nothing new by it: such a time counts once it was answered twice.
-  if (asked && restamp !== stamp && watch.digest === idOf(...parts, watch.stamp ?? ''))
-    return { change: 'none', digest: watch.digest, ring: watch.ring, restamp: stamp, ...stands }
-  return { change: 'new', digest, ring: [...watch.ring.filter(one => one !== exact), exact].slice(-ringSize) }
+    return { change: 'back', digest, ring: watch.ring, ...stands, ...doubt }
+  // Agents that date each answer "now" ask nothing new by it: such a time counts once it was answered twice, and the next
+  // one only if it is too old by then to be a cache's.
+  const again = asked && watch.digest === idOf(...parts, watch.stamp ?? '')
+  if (again && (restamp !== stamp || (anew === true && now - Date.parse(stamp) < replicaMs)))
+    return {
+      ...{ change: 'none', digest: watch.digest ?? digest, ring: watch.ring, restamp: stamp, ...stands },
+      ...doubt,
+    }
+  const ring = [...watch.ring.filter(one => one !== exact), exact].slice(-ringSize)
+  return { change: 'new', digest, ring, ...(again && { anew: true }) }
 }
 
 /**

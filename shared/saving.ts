@@ -32,6 +32,8 @@ export type Known = {
   ring: string[]
   /** The agent's new time of what is known otherwise: a question asked anew, if the next look finds it, too. */
   restamp?: string
+  /** It was told by its time alone. */
+  anew?: true
   /** Its artifacts, measured if it is told. */
   works?: ChangedWorks
 }
@@ -119,13 +121,14 @@ export function judge(watch: Watch, task: Task, now: number): Known | Failure {
 }
 
 function knownAfter(watch: Watch, task: Task, now: number): Known {
-  const { change, digest, ring, restamp } = compare(watch, task, now)
+  const { change, digest, ring, restamp, anew } = compare(watch, task, now)
   // Whoever was told that the task is lost hears of its state again.
   const back = change === 'none' && wasTold(watch) && watch.rev > 0
   const isNew = change === 'new' || back
   return {
     ...{ ok: true, change, isNew, ring },
     ...(restamp !== undefined && { restamp }),
+    ...(anew && { anew }),
     ...(isNew && { works: compareWorks(watch, task) }),
     rev: isNew ? watch.rev + 1 : watch.rev,
     // What is known stays: an ended task is not unended by a replica.
@@ -159,7 +162,7 @@ function isToldNow(watch: Watch, audience: Audience, { isNew, state }: Known): b
 function factsOf(
   watch: Watch,
   task: Task,
-  { change, isNew, rev, state, changed, digest, ring, restamp }: Known,
+  { change, isNew, rev, state, changed, digest, ring, restamp, anew }: Known,
   now: number,
 ) {
   return {
@@ -171,6 +174,7 @@ function factsOf(
       restamp === undefined &&
       task.timestamp !== undefined && { stamp: task.timestamp.slice(0, longestStamp) }),
     ...(restamp !== undefined && { restamp, restampSince: watch.restampSince ?? now }),
+    ...(anew && { anew }),
     ...((isNew ? task.tooLarge : watch.tooLarge) === true && { tooLarge: true }),
     ...(change === 'back' && { backSince: watch.backSince ?? now }),
   }

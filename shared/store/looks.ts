@@ -9,7 +9,7 @@ import { alarmed, keptSeconds, read, type Stored, troubled } from './watches.ts'
 
 /** What a look that saw the task saves. Fields left out stay as they are. */
 export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> &
-  Partial<Pick<Watch, 'stamp' | 'restamp' | 'restampSince' | 'works' | 'snap' | 'backSince'>> & {
+  Partial<Pick<Watch, 'stamp' | 'restamp' | 'restampSince' | 'anew' | 'works' | 'snap' | 'backSince'>> & {
     state?: TaskState
     served?: Watch['served'] | undefined
     contextId?: string
@@ -49,6 +49,7 @@ export async function saveLook(
     ...(seen.tooLarge === undefined ? ['tooLarge'] : []),
     ...(seen.served === undefined && watch.served !== undefined ? ['served'] : []),
     ...(seen.restamp === undefined ? ['restamp', 'restampSince'] : []),
+    ...(seen.anew === undefined ? ['anew'] : []),
     ...withdrawn(watch, seen),
   ]
   const saved = await update<Stored>(

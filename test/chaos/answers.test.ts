@@ -217,3 +217,21 @@ test('case 146: an answer about another task is dropped, counted, and its owner 
   })
   expect(heardBy(one.client)).toEqual([])
 })
+
+test('a question is told twice at most though its agent dates each answer anew and keeps it for ten seconds', async () => {
+  const { taskId, client } = await begin('plain', { pauseTimeoutSeconds: 900 })
+  agent.instead(({ id, method, params }) => {
+    if (method !== 'GetTask' || params.id !== taskId) return undefined
+    const timestamp = new Date(Math.floor(trip.local.now() / 10_000) * 10_000).toISOString()
+    const result = { id: taskId, ...status('input-required', { timestamp }) }
+    return { body: JSON.stringify({ jsonrpc: '2.0', id, result }) }
+  })
+  await trip.pass(20 * 60_000, 600)
+  agent.instead(undefined)
+  agent.put(taskId, status('completed'))
+  await trip.pass(600_000, 5)
+  // Its pause of a quarter of an hour began anew once at most.
+  const [first, ...more] = heardBy(client)
+  expect(first).toBe('task.input_required')
+  expect(more.filter((type, at) => at > 0 || type !== first)).toEqual(['task.overdue', 'task.completed'])
+})

@@ -142,6 +142,30 @@ describe('an answer that was seen and left is a replica’s', () => {
       expect(changeAfter([working], { ...asks, ...dated }, { ...known, backSince: now - minute })).toBe('new')
   })
 
+  test('of a question that was told by its time alone the next time counts once it is a minute old', () => {
+    const at = (ms: number) => new Date(now - ms).toISOString()
+    const asked = (ms: number): Raw => ({ state: 'input-required', timestamp: at(ms) })
+    const known = havingSeen(asked(3 * minute))
+    const first = compare({ ...known, stamp: at(3 * minute) }, taskWith(asked(10)), now)
+    expect(first).toMatchObject({ change: 'none', restamp: at(10) })
+    expect(first.anew).toBeUndefined()
+    const restamped = { ...known, stamp: at(3 * minute), restamp: at(10) }
+    const told = compare(restamped, taskWith(asked(10)), now)
+    expect(told).toMatchObject({ change: 'new', anew: true })
+    const doubted: Partial<Watch> = { ...restamped, anew: true }
+    expect(compare({ ...restamped, ...doubted }, taskWith(asked(10)), now)).toMatchObject({
+      ...{ change: 'none', restamp: at(10), anew: true },
+    })
+    const old = { ...restamped, ...doubted, restamp: at(minute) }
+    expect(compare(old, taskWith(asked(minute)), now).change).toBe('new')
+    // It stood for a minute: so it was asked.
+    const stands = { ...known, anew: true, changed: now - minute } as const
+    expect(compare(stands, taskWith(asked(3 * minute)), now).anew).toBeUndefined()
+    expect(compare({ ...stands, changed: now - minute + 1 }, taskWith(asked(3 * minute)), now).anew).toBe(
+      true,
+    )
+  })
+
   test('an end is never one', () => {
     expect(changeAfter([working, asks], { state: 'completed' })).toBe('new')
     const earlier: Raw = { state: 'completed', timestamp: '2026-06-15T12:00:00.000Z' }
