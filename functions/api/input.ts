@@ -79,7 +79,22 @@ function fieldsOf(issue: z.core.$ZodIssue, at: string): FieldError[] {
     if (meant !== undefined) return meant.flatMap(one => fieldsOf(one, pointer))
     return [{ pointer, detail: choicesOf(issue) }]
   }
-  return [{ pointer, detail: issue.message.replace(/^Invalid (?:input|option): e/, 'E') }]
+  return [{ pointer, detail: plainWords(issue) }]
+}
+
+/** What a field should have been. The schema's own words for bounds are formulas. */
+function plainWords(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'too_small')
+    return issue.inclusive === true ? `Expected at least ${measure(issue, issue.minimum)}` : issue.message
+  if (issue.code === 'too_big')
+    return issue.inclusive === true ? `Expected at most ${measure(issue, issue.maximum)}` : issue.message
+  if (issue.code === 'invalid_type' && issue.expected === 'int') return 'Expected a whole number'
+  return issue.message.replace(/^Invalid (?:input|option): e/, 'E')
+}
+
+function measure({ origin }: { origin: string }, bound: number | bigint): string {
+  const unit = origin === 'string' ? ' character' : origin === 'array' ? ' item' : ''
+  return `${bound}${unit}${unit === '' || bound === 1 ? '' : 's'}`
 }
 
 /** The kinds of value that a field may have, or the names of its forms. */

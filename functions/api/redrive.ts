@@ -1,11 +1,12 @@
 // Routes that try again what came to nothing: failed wakes, and messages that their queues gave up. Everything keeps its id.
 import { Hono } from 'hono'
 import * as z from 'zod'
-import { RouseError } from '../../shared/errors.ts'
+import { invalidField, RouseError } from '../../shared/errors.ts'
 import { putBack } from '../../shared/letters.ts'
 import { readWakeId } from '../../shared/names.ts'
 import { sendDeliver } from '../../shared/queue.ts'
 import type { Relay } from '../../shared/relay.ts'
+import { getAgent } from '../../shared/store/agents.ts'
 import { targetGroup } from '../../shared/store/keys.ts'
 import { type Letter, type Letters, listLetters } from '../../shared/store/letters.ts'
 import { getTarget } from '../../shared/store/targets.ts'
@@ -42,6 +43,7 @@ export function redrive(relay: Relay): Hono<Env> {
       const asked = await readBody(c, RedriveRequest, 'after', 'limit')
       const tenant = whose(c.get('caller'))
       const page = readPage(relay, c, tenant ?? '', asked)
+      if (tenant !== undefined) await checkNames(relay, tenant, asked)
       const from = readPlaces(page.after)
       const letters = await lettersFor(relay, tenant, asked, page.limit, from.letters)
       const failed = await failedFor(relay, tenant, asked, page.limit, from.wakes)
@@ -77,6 +79,14 @@ export function redrive(relay: Relay): Hono<Env> {
       relay.log({ step: 'wake.retried', tenant, agent, task, wake: wake.id, target: wake.target })
       return c.json(revived(relay, wake), 202)
     })
+}
+
+/** Whoever misspells a name is not to take it that nothing had failed. */
+async function checkNames(relay: Relay, tenant: string, { agent, target }: RedriveRequest): Promise<void> {
+  if (agent !== undefined && (await getAgent(relay.table, tenant, agent)) === undefined)
+    throw invalidField('/agent', 'There is no such agent')
+  if (target !== undefined && (await getTarget(relay.table, tenant, target)) === undefined)
+    throw invalidField('/target', 'There is no such target')
 }
 
 /** A wake as it is once it has been begun anew. */

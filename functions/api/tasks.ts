@@ -84,7 +84,9 @@ async function wakesFor(relay: Relay, tenant: string, c: Context, page: Page): P
 }
 
 async function wakesOfTask(relay: Relay, tenant: string, c: Context, { limit, after }: Page): Promise<Wakes> {
-  const task = parse(TaskId, c.req.query('task'), '?task')
+  const asked = c.req.query('task')
+  if (asked === undefined) throw invalidField('?task', 'Expected one of task, agent, target, or state=failed')
+  const task = parse(TaskId, asked, '?task')
   const agent = c.req.query('agent')
   const agents = agent === undefined ? await agentsOf(relay, tenant) : [parse(Id, agent, '?agent')]
   const watches = await Promise.all(agents.map(one => watchesOf(relay.table, tenant, one, task)))

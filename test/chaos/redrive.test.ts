@@ -71,11 +71,12 @@ test('a delivery that its queue gave up before it was begun is shown with its re
   await giveUp('deliver', () => scene.agent.setState(taskId, 'completed'))
   expect(client.told()).toEqual([])
   const target = made.targets[0]?.target
+  const another = await trip.scene()
   expect((await redrive({ dryRun: true, target })).messages).toMatchObject({
     count: 1,
     shown: [{ reason: 'failed', agent: scene.id, taskId, target, times: 1 }],
   })
-  expect((await redrive({ dryRun: true, agent: 'another' })).messages.count).toBe(0)
+  expect((await redrive({ dryRun: true, agent: another.id })).messages.count).toBe(0)
   await trip.pass(310_000)
   expect(client.states()).toEqual(['completed'])
   expect((await redrive({ dryRun: true })).messages.count).toBe(0)
