@@ -69,7 +69,9 @@ test('a task that comes while the one above it is being saved as ended is covere
   await trip.pass(2 * hour, 8)
   expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
   // What was written just before it is read must be seen.
-  const lists = trip.calls.slice(before).filter(call => JSON.stringify(call.body).includes('tasks/parent'))
-  expect(lists.map(({ operation, body }) => [operation, body.ConsistentRead])).toContainEqual(['Query', true])
+  const isList = ({ operation, body }: (typeof trip.calls)[number]) =>
+    operation === 'Query' && JSON.stringify(body).includes('tasks/parent')
+  const lists = trip.calls.slice(before).filter(isList)
+  expect(lists).not.toEqual([])
   expect(lists.filter(({ body }) => body.ConsistentRead !== true)).toEqual([])
 })
