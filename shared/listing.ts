@@ -68,7 +68,9 @@ export async function goThrough(relay: Relay, sub: Subscription, agent: Agent): 
   const shown = new Set<string>()
   const tokens = new Set<string>()
   let looks = 0
-  let at: Page | undefined
+  const alone = kept?.alone === true
+  let at = alone ? kept : undefined
+  let second: Page | undefined
   let first: Swept['first']
   const end = (ended: Swept['ended'], page?: Page): Swept => ({
     ...{ ended, looks, began: (kept ?? page)?.began ?? began },
@@ -77,13 +79,15 @@ export async function goThrough(relay: Relay, sub: Subscription, agent: Agent): 
   })
   for (let pages = 0; pages < pagesAtMost && relay.now() - began <= askedMs; pages++) {
     const listed = await ask(sweep, at?.token)
-    first ??= listed && (listed.ok ? 'listed' : listed.trouble)
+    if (at === undefined) first = listed && (listed.ok ? 'listed' : listed.trouble)
     // Not let in: a sweep waits for no turn, the next one goes on where this one ended.
     if (listed === undefined) return end('part', at ?? kept)
     if (!listed.ok && listed.trouble === 'unsupported_version') return end('unable')
     // What the first page met says nothing of the one that is kept. That one has this try; others have one more.
-    if (!listed.ok)
-      return end('part', at === undefined ? kept : mayPass(listed) && at !== kept ? at : undefined)
+    if (!listed.ok && at === undefined) return end('part', kept)
+    // Some agents forget a list once another is begun: the next sweep goes on with this one alone.
+    if (!listed.ok && at === kept) return end('part', second)
+    if (!listed.ok) return end('part', mayPass(listed) ? at : undefined)
     const news = await watchAll(sweep, listed.tasks)
     looks += news.looks
     if (!news.done) return end('long', at ?? kept)
@@ -92,8 +96,10 @@ export async function goThrough(relay: Relay, sub: Subscription, agent: Agent): 
     const { next } = listed
     const barren = isBarren ? (at?.barren ?? 0) + 1 : 0
     if (next === undefined || (isBarren && tokens.has(next)) || barren >= barrenAtMost) return end('all')
-    at = at === undefined && kept !== undefined ? kept : { token: next, began: at?.began ?? began, barren }
-    tokens.add(at.token)
+    const page = { token: next, began: at?.began ?? began, barren }
+    if (at === undefined && kept !== undefined) second = { ...page, alone: true }
+    at = second !== undefined && at === undefined ? kept : { ...page, ...(alone && { alone }) }
+    tokens.add(page.token)
   }
   return end('long', at ?? kept)
 }
@@ -176,14 +182,14 @@ async function isToBeHad(sweep: Sweep, watch: Watch): Promise<boolean> {
   const { relay, sub, agent, began } = sweep
   const lost = watch.lost?.[sub.ref]
   if (watch.rev > 0 || lost === undefined) return true
-  // To other credentials, or at another place, it may be another task.
-  if (Math.max(sub.credentialsAt ?? 0, agent.updatedAt) > lost) return true
   const now = relay.now()
-  if (now - lost < lostMs || now - began > askedMs || sweep.lost <= 0) return false
+  // To other credentials, or at another place, it may be another task.
+  const isOther = Math.max(sub.credentialsAt ?? 0, agent.updatedAt) > lost
+  if ((now - lost < lostMs && !isOther) || now - began > askedMs || sweep.lost <= 0) return false
   sweep.lost -= 1
   const looked = await callInTurn(sweep, endpoint => getTask(relay.net, endpoint, watch.taskId, now))
   if (looked?.ok === true) return true
-  if (looked?.trouble === 'not_found' || looked?.trouble === 'forbidden')
-    await noteLost(relay.table, watch, sub.ref, now)
+  // Whatever the agent answers: one that hangs at this task would have no time left for the rest of its list.
+  if (looked !== undefined) await noteLost(relay.table, watch, sub.ref, now)
   return false
 }

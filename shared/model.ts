@@ -150,8 +150,11 @@ export type Subscription = {
   sweepAt?: number
   /** How far the last list that was gone through reached. */
   sweptAt?: number
-  /** The page that the next sweep goes on with, when that list was begun, and how many pages in a row showed nothing new. */
-  sweepPage?: { token: string; began: number; barren: number }
+  /**
+   * The page that the next sweep goes on with, when that list was begun, and how many pages in a row showed nothing new.
+   * `alone` if the first page is not to be read before it.
+   */
+  sweepPage?: { token: string; began: number; barren: number; alone?: boolean }
   /** Sweeps in a row whose credentials were refused: which, since when, how often, and whether that was told. */
   sweepRefused?: { of: string; since: number; times: number; told: boolean }
 }

@@ -6,6 +6,7 @@ import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { heardOf } from './calling.ts'
 import { askersFirst, type Canceled, cancelAt, isSettledBy } from './canceling.ts'
 import { inTrouble } from './failing.ts'
+import { limits } from './limits.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
 import { judgeTimes } from './overdue.ts'
 import { seenOf } from './permits.ts'
@@ -80,9 +81,12 @@ async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
     const { afterMs, waited, why } = entered
     relay.log({ step: 'look.put_off', level: 'debug', ...idsOf(watch), why, afterMs, turns: waited.turns })
     if (ask.fired === true) await judgeTimes(relay, watch)
-    // Budgets above do not wait for this agent either. One that is being looked at is tried again soon.
-    const reminded = !joinsTree(watch) || (await remindAbove(relay, watch))
-    return { kind: 'busy', afterMs: reminded ? afterMs : Math.min(afterMs, windowMs), waited }
+    // Budgets above do not wait for this agent either; they are judged at its first wait. One that is being looked at is tried again soon.
+    const { turns = 0 } = ask.waited ?? {}
+    const reminded = turns > 0 || !joinsTree(watch) || (await remindAbove(relay, watch))
+    return reminded
+      ? { kind: 'busy', afterMs, waited }
+      : { kind: 'busy', afterMs: Math.min(afterMs, windowMs), waited: { ...waited, turns } }
   }
   const called = agent && entered && { agent, turn: entered.turn }
   const at = { now, start: startAfter(watch, now), until: now + leaseMs }
@@ -148,10 +152,12 @@ async function lookInside(
     if (timed !== undefined) await tell(relay, timed, audience, next)
     return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }
-  if (audience.live.length > 0 || ask.unbound !== undefined) return undefined
+  const binds = ask.unbound !== undefined
+  if (audience.live.length > 0 || (binds && !isUnpublished(watch))) return undefined
+  // Nobody is left to be told: the agent is asked for who is not bound yet once that is noted.
   await endWatch(relay.table, watch.key, relay.now())
   await freeWatch(relay.table, watch)
-  return { kind: 'dropped', why: 'nobody_subscribed' }
+  return binds ? { kind: 'waits', ms: windowMs } : { kind: 'dropped', why: 'nobody_subscribed' }
 }
 
 async function lookOutside(
@@ -186,7 +192,7 @@ async function lookOutside(
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, answer, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   const bound = ask.unbound === undefined ? watch : await bind(relay, watch, ask.unbound)
-  if (bound === undefined) return { kind: 'dropped', why: 'bound_elsewhere' }
+  if ('why' in bound) return { kind: 'dropped', why: bound.why }
   if (bound !== watch && joinsTree(bound) && !(await remindAbove(relay, bound))) {
     await freeWatch(relay.table, bound)
     return { kind: 'waits', ms: windowMs }
@@ -198,14 +204,22 @@ async function lookOutside(
   return save(relay, bound, agent, joined, answer, known, ask)
 }
 
-/** Binds the subscription to the task that the agent just confirmed, and puts it on the watch. */
-async function bind(relay: Relay, watch: Watch, sub: Subscription): Promise<Watch | undefined> {
+/**
+ * Binds the subscription to the task that the agent just confirmed, and puts it on the watch. One that finds no place
+ * there stays unbound: it is told when its time to be bound is over.
+ * @returns why it is not on the watch, whose lease has ended then
+ */
+async function bind(relay: Relay, watch: Watch, sub: Subscription): Promise<Watch | { why: string }> {
+  const now = relay.now()
+  if (watch.subs.length >= limits.subscriptionsOfTask) {
+    await freeWatch(relay.table, watch)
+    return { why: 'task_full' }
+  }
   const bound = await bindSubscription(relay.table, sub.ref, watch.taskId)
   if (bound === undefined) {
-    await dropWatch(relay.table, watch, relay.now())
-    return undefined
+    await dropWatch(relay.table, watch, now)
+    return { why: 'bound_elsewhere' }
   }
-  const now = relay.now()
   relay.log({ step: 'subscription.bound', ...idsOf(watch), subscription: sub.id })
   const joined = await openWatch(
     relay.table,
@@ -213,6 +227,10 @@ async function bind(relay: Relay, watch: Watch, sub: Subscription): Promise<Watc
     { now, due: now + floorMs(0) },
     sub.ref,
   )
+  if (joined === undefined) {
+    await freeWatch(relay.table, watch)
+    return { why: 'task_full' }
+  }
   // The lease stays the one that this look was begun under.
-  return joined && { ...joined, lookAt: watch.lookAt, lease: watch.lease }
+  return { ...joined, lookAt: watch.lookAt, lease: watch.lease }
 }

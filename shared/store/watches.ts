@@ -169,13 +169,13 @@ export const troubled = [
 /** What of it was told: only the task itself takes it back, not an older answer. */
 export const alarmed: readonly string[] = ['lasting', 'alarm', 'expired', 'spared']
 
-/** Ends a watch nobody is subscribed to: no timer, nothing owed or asked for, kept for a while. Somebody who joins meanwhile wins. */
+/** Ends a watch nobody is subscribed to: no timer, nothing to be told or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>
   update<Stored>(
     table,
     watchKey(watch),
-    `SET #ttl = :ttl REMOVE #slot, #due, #owed, #cancel, #overdueCancel, ${troubled.map(name => `#${name}`).join(', ')}`,
-    { ttl: Math.ceil(now / 1000) + keptSeconds },
+    `SET #ttl = :ttl, #woken = if_not_exists(#rev, :none) REMOVE #slot, #due, #owed, #cancel, #overdueCancel, ${troubled.map(name => `#${name}`).join(', ')}`,
+    { ttl: Math.ceil(now / 1000) + keptSeconds, none: 0 },
     'attribute_exists(#pk) AND attribute_not_exists(#subs)',
   )
 
@@ -184,8 +184,8 @@ export const endWatch = (table: Table, watch: string, now: number) =>
  * is kept, so that nobody is told the same again as another revision. Somebody who is on it wins.
  */
 export async function dropWatch(table: Table, watch: Watch, now: number): Promise<void> {
-  const { key, rev, lookAt: start } = watch
-  if (rev > 0) await endWatch(table, key, now)
+  const { key, rev, lost, lookAt: start } = watch
+  if (rev > 0 || lost !== undefined) await endWatch(table, key, now)
   else if (await remove(table, watchKey(key), 'attribute_not_exists(#subs) AND #lookAt = :start', { start }))
     return
   await freeWatch(table, watch)

@@ -1,5 +1,6 @@
 // A push of a subscription that is not bound yet has a task looked at that others are on: what comes of it is not their news.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limits } from '../../shared/limits.ts'
 import { createRelay } from '../../shared/relay.ts'
 import { watchOf } from '../../shared/store/keys.ts'
 import { endSubscription } from '../../shared/store/subscriptions.ts'
@@ -7,12 +8,17 @@ import { getWatch } from '../../shared/store/watches.ts'
 import { lookAt } from '../../shared/watching.ts'
 import { status } from '../support/scripted.ts'
 import { push, statusPush, type Trip } from '../support/trip.ts'
-import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
 
 let world: Waits
 let trip: Trip
+/** Looks can queue nothing now. */
+let mute = false
 beforeAll(async () => {
-  world = await startWaits()
+  world = await startWaits({
+    faults: ({ who, operation }) =>
+      mute && who === 'look' && operation.startsWith('SendMessage') ? 'throttle' : undefined,
+  })
   trip = world.trip
 })
 afterAll(() => world.stop())
@@ -174,4 +180,38 @@ test('who joins a task just when the subscriptions to its agent gave it up is to
   const { client } = await trip.subscribe(id, { taskId: 'ghost' })
   await trip.pass(5000, 5)
   expect(typesTold(client)).toEqual(['task.input_required'])
+})
+
+test('a question that could not be told before its only subscription was deleted is told to who comes later', async () => {
+  const { agent, id, taskId, made, hook } = await world.begin()
+  agent.put(taskId, asks)
+  mute = true
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(2000, 2)
+  await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
+  mute = false
+  await trip.pass(2 * minute, 2)
+  const unbound = await trip.subscribe(id)
+  await push(unbound.hook, statusPush(taskId, 'input-required'))
+  await trip.pass(10_000, 10)
+  expect(typesTold(unbound.client)).toEqual(['task.input_required'])
+})
+
+test('one that finds no place at a task keeps nobody on it waiting, and stays unbound', async () => {
+  const { agent, id, taskId, hook, client } = await world.begin()
+  for (let place = 1; place < limits.subscriptionsOfTask; place++)
+    await trip.call('POST', '/v1/subscriptions', { agent: id, taskId, client: `of-${place}` })
+  await trip.pass(5000, 5)
+  const unbound = await trip.subscribe(id)
+  await push(unbound.hook, statusPush(taskId, 'working'))
+  await trip.pass(2000, 2)
+  agent.put(taskId, asks)
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(4000, 4)
+  expect(typesTold(client)).toEqual(['task.input_required'])
+  const stands = await trip.call<object>('GET', `/v1/subscriptions/${unbound.made.id}`)
+  expect(stands).toMatchObject({ status: 'active' })
+  expect(stands).not.toHaveProperty('taskId')
+  await trip.pass(2 * day, 8)
+  expect(await trip.call('GET', `/v1/subscriptions/${unbound.made.id}`)).toMatchObject({ status: 'expired' })
 })

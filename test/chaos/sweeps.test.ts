@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Answer } from '../support/receiver.ts'
 import { type Scripted, status } from '../support/scripted.ts'
-import type { Subscribed, Trip } from '../support/trip.ts'
+import { push, type Subscribed, statusPush, type Trip } from '../support/trip.ts'
 import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
 
 type Asked = { id: string; method: string; params: { id: string; pageToken?: string } }
@@ -255,4 +255,68 @@ test('credentials that only sweeps meet as refused are told once, and others tha
   await trip.pass(hour, 12)
   expect(typesTold(wide.client)).toHaveLength(2)
   await trip.call('DELETE', '/v1/operations')
+})
+
+test('a task that is listed but not to be had is told as lost once, though it is pushed to somebody else, too', async () => {
+  const lists = { tasks: [{ id: 'listed', ...status('working') }] }
+  const wide = await wideOf(() => lists)
+  wide.agent.instead(((asked: Asked) =>
+    asked.method === 'ListTasks' ? say(asked, lists) : gone(asked)) as Parameters<Scripted['instead']>[0])
+  await trip.pass(8 * hour, 24)
+  expect(typesTold(wide.client)).toEqual(['task.lost_access'])
+  const unbound = await trip.subscribe(wide.id)
+  subscribed.push(unbound)
+  await push(unbound.hook, statusPush('listed', 'working'))
+  await trip.pass(2 * hour, 20)
+  expect(typesTold(wide.client)).toEqual(['task.lost_access'])
+})
+
+test('a task that is not to be had and that an agent hangs at does not hide the next page', async () => {
+  let hangs = false
+  const listed: object[] = []
+  const wide = await wideOf(() => ({ tasks: [] }))
+  const first = { tasks: [{ id: 'ghost', ...status('working') }], nextPageToken: '1' }
+  wide.agent.instead(((asked: Asked) => {
+    if (asked.method === 'ListTasks')
+      return say(asked, asked.params.pageToken === undefined ? first : { tasks: listed, nextPageToken: '' })
+    if (asked.params.id !== 'ghost') return undefined
+    if (!hangs) return gone(asked)
+    trip.local.advance(11_000)
+    return { status: 503 }
+  }) as Parameters<Scripted['instead']>[0])
+  await trip.pass(7 * hour, 28)
+  hangs = true
+  await trip.pass(7 * hour, 21)
+  listed.push(ended(wide, 'new'))
+  await trip.pass(2 * hour, 24)
+  expect(heard(wide)).toContain('new')
+})
+
+test('a list whose tokens die once another is begun is gone through', async () => {
+  const pages: object[] = []
+  let lists = 0
+  const wide = await wideOf(token => {
+    if (token === undefined) lists++
+    const [list = 0, page = 0] = (token ?? `${lists}.0`).split('.').map(Number)
+    if (list !== lists) return { status: 400, body: '{}' }
+    const next = page + 1 < pages.length ? `${list}.${page + 1}` : ''
+    return { tasks: pages.slice(page, page + 1), nextPageToken: next }
+  })
+  const names = Array.from({ length: 50 }, (_, page) => `p-${page}`)
+  for (const name of names) pages.push(ended(wide, name))
+  await trip.pass(3 * hour, 60)
+  expect(heard(wide)).toEqual(new Set(names))
+})
+
+test('an agent that is put again as it was has nothing told again', async () => {
+  const lists = { tasks: [{ id: 'listed', ...status('working') }] }
+  const wide = await wideOf(() => lists)
+  wide.agent.instead(((asked: Asked) =>
+    asked.method === 'ListTasks' ? say(asked, lists) : gone(asked)) as Parameters<Scripted['instead']>[0])
+  await trip.pass(8 * hour, 24)
+  await trip.call('PUT', `/v1/agents/${wide.id}`, {
+    ...{ url: `${wide.agent.origin}/a2a`, binding: 'JSONRPC', version: '1.0', offline: true },
+  })
+  await trip.pass(8 * hour, 24)
+  expect(typesTold(wide.client)).toEqual(['task.lost_access'])
 })

@@ -139,7 +139,8 @@ test('each route answers fields that the page states, and no other', async () =>
   await ask('GET /v1/subscriptions', [], undefined, { query: '?limit=1' })
   await ask('DELETE /v1/subscriptions/:id', [String(unbound.id)])
 
-  await ask('POST /v1/tasks/:agent/:taskId/cancel', [scene.id, 't-none'], {})
+  const unwanted = await trip.begin(scene)
+  await ask('POST /v1/tasks/:agent/:taskId/cancel', [scene.id, unwanted.taskId], {})
   await ask('GET /v1/tasks', [], undefined, { query: `?parent=${scene.id}/${taskId}` })
   await scene.agent.addArtifact(taskId, 'half of it')
   client.answer({ status: 410 })
@@ -149,6 +150,7 @@ test('each route answers fields that the page states, and no other', async () =>
   await ask('GET /v1/agents/:agent/health', [scene.id])
   await ask('GET /v1/tasks/:agent/:taskId', [scene.id, taskId])
   await ask('GET /v1/tasks/:agent/:taskId', [scene.id, 't-none'])
+  await ask('GET /v1/tasks/:agent/:taskId', [scene.id, unwanted.taskId])
   await ask('GET /v1/inbox', [], undefined, { query: `?client=${client.name}` })
   const { wakes } = await trip.call<{ wakes: { id: string }[] }>(
     'GET',
