@@ -54,10 +54,11 @@ export async function mayDispute(relay: Relay, message: NoticeMessage): Promise<
   return (await getNotice(relay.table, message.notice))?.sha256 !== undefined
 }
 
+/** Everybody on the task is told once for each state; who joined since, once a push of its own is disputed. */
 async function dispute(
   relay: Relay,
   watch: Watch,
-  { state = 'unknown', at, sha256 = '' }: Notice,
+  { sub, state = 'unknown', at, sha256 = '' }: Notice,
 ): Promise<void> {
   const now = relay.now()
   const data = {
@@ -66,10 +67,16 @@ async function dispute(
     pushedSha256: sha256,
     lookedAt: watch.looked,
   }
-  await oweStep(relay.table, watch.key, writeStep(watch, 'task.disputed', now, { data }), {
-    due: now,
-    disputed: state,
-  })
+  const owe = (disputed: string[], only?: string) =>
+    oweStep(
+      relay.table,
+      watch.key,
+      writeStep(watch, 'task.disputed', now, { data, ...(only !== undefined && { sub: only }) }),
+      { due: now, disputed },
+    )
+  const markOf = (ref: string): string => `${state} ${ref}`
+  const first = await owe([state, ...[...watch.subs, sub].map(markOf)])
+  if (!first.ok) await owe([markOf(sub)], sub)
   // Whether this message owed it or one before: somebody has to tell it.
   await sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), {
     v: 1,

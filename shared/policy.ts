@@ -15,7 +15,7 @@ export const leaseMs = 32 * second
 /** How often a look is repeated because the agent does not show yet what a push named. */
 export const aheadTries = 5
 /** For how long answers that were seen before are taken for those of a lagging replica. */
-export const replicaMs = minute
+const replicaMs = minute
 /** When a notice is looked for again. */
 export const noticeTimerMs = minute
 /** How long a subscription may wait for its first push. */

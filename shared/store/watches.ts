@@ -1,5 +1,4 @@
 // Keeps watches: what we know of a task, who is to be told, and the lease that lets one look at a time save. What it saves is looks.ts's.
-import type { TaskState } from '../a2a/task.ts'
 import { limits } from '../limits.ts'
 import type { Subscription, Watch } from '../model.ts'
 import { agentGroup, slotOf, watchKey, watchOf } from './keys.ts'
@@ -16,7 +15,7 @@ export type Stored = Omit<Watch, 'subs' | 'fresh' | 'owed'> & {
   subs?: Set<string>
   fresh?: Set<string>
   owed?: Set<string>
-  /** States that signed pushes named and whose dispute was owed or told. */
+  /** States that signed pushes named and whose dispute was owed or told, alone and with the ref of each whom that was. */
   disputed?: Set<string>
   /** Mark of the lease's holder: two may lease in the same millisecond. */
   holder?: string
@@ -174,7 +173,7 @@ export const endWatch = (table: Table, watch: string, now: number) =>
   update<Stored>(
     table,
     watchKey(watch),
-    `SET #ttl = :ttl, #woken = if_not_exists(#rev, :none) REMOVE #slot, #due, #owed, #cancel, #overdueCancel, ${troubled.map(name => `#${name}`).join(', ')}`,
+    `SET #ttl = :ttl, #woken = if_not_exists(#rev, :none) REMOVE #slot, #due, #owed, #disputed, #cancel, #overdueCancel, ${troubled.map(name => `#${name}`).join(', ')}`,
     { ttl: Math.ceil(now / 1000) + keptSeconds, none: 0 },
     'attribute_exists(#pk) AND attribute_not_exists(#subs)',
   )
@@ -251,25 +250,26 @@ export async function retimeWatch(table: Table, { key }: Watch, now: number): Pr
 
 /**
  * Owes a step that no look found, and gives the watch a timer if it has none, so that it is told even if nothing else
- * happens. The same step again changes nothing, and neither does another dispute of one pushed state.
+ * happens. The same step again changes nothing.
+ * @param at.disputed marks that it leaves, so that the same is not owed as another step: only if the first of them is new
  */
 export const oweStep = (
   table: Table,
   watch: string,
   step: string,
-  { due, disputed }: { due: number; disputed?: TaskState },
+  { due, disputed: [mark, ...more] = [] }: { due: number; disputed?: string[] },
 ) =>
   update<Stored>(
     table,
     watchKey(watch),
-    `SET #slot = if_not_exists(#slot, :slot), #due = if_not_exists(#due, :due) ADD #owed :steps${disputed === undefined ? '' : ', #disputed :pushed'}`,
+    `SET #slot = if_not_exists(#slot, :slot), #due = if_not_exists(#due, :due) ADD #owed :steps${mark === undefined ? '' : ', #disputed :marks'}`,
     {
       steps: new Set([step]),
       slot: slotOf(watchKey(watch).pk, table.shards),
       due,
-      ...(disputed !== undefined && { pushed: new Set([disputed]), state: disputed }),
+      ...(mark !== undefined && { marks: new Set([mark, ...more]), mark }),
     },
-    `attribute_exists(#pk)${disputed === undefined ? '' : ' AND (attribute_not_exists(#disputed) OR NOT contains(#disputed, :state))'}`,
+    `attribute_exists(#pk)${mark === undefined ? '' : ' AND (attribute_not_exists(#disputed) OR NOT contains(#disputed, :mark))'}`,
   )
 
 /** Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge. */

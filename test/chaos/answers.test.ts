@@ -91,6 +91,27 @@ describe('a push that the agent’s own answers contradict', () => {
     expect(heardBy(one.client)).toEqual([])
   })
 
+  test.each([
+    ['while others stay', false],
+    ['after all others left', true],
+  ])('is disputed to who subscribed %s since it was told, once, by its own push', async (_, leaves) => {
+    const one = await begin('signing')
+    await claim(one, 'bound')
+    await trip.pass(150_000, 10)
+    expect(heardBy(one.client)).toEqual(['task.disputed'])
+    if (leaves) await trip.call('DELETE', `/v1/subscriptions/${one.made.id}`)
+    const two = { ...(await trip.subscribe('signing', { taskId: one.taskId })), taskId: one.taskId }
+    await trip.pass(150_000, 10)
+    expect(heardBy(two.client)).toEqual([])
+    for (let times = 0; times < 2; times++) {
+      await claim(two, 'bound')
+      if (!leaves) await claim(one, 'bound')
+      await trip.pass(150_000, 10)
+    }
+    expect(heardBy(two.client)).toEqual(['task.disputed'])
+    expect(heardBy(one.client)).toEqual(['task.disputed'])
+  })
+
   test('is forgotten if the agent comes to show it', async () => {
     const one = await begin('signing')
     await claim(one, 'bound')

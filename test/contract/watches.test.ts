@@ -151,7 +151,7 @@ test('a step that comes when all is over gives the task a timer again, once howe
 test('one pushed state is disputed once, told or not, however often the SDK asks', async () => {
   const { key } = await join('one')
   const dispute = (state: 'completed' | 'failed', when: number) =>
-    oweStep(ground.table, key, writeStep({ rev: 1 }, 'task.disputed', when), { due: noon, disputed: state })
+    oweStep(ground.table, key, writeStep({ rev: 1 }, 'task.disputed', when), { due: noon, disputed: [state] })
   ground.plan('UpdateItem', 'fail_after')
   expect(await dispute('completed', noon)).toMatchObject({ ok: true })
   const leased = there(await lease(there(await getWatch(ground.table, key))))
