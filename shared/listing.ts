@@ -42,9 +42,9 @@ const lostAtMost = 20
 
 type Page = NonNullable<Subscription['sweepPage']>
 
-/** How far a sweep came: through, cut short by its length or a fault, or not at all since the agent cannot list. */
+/** How far a sweep came: through, cut short by its length, by others' calls or a fault, or not at all since the agent cannot list. */
 export type Swept = {
-  ended: 'all' | 'long' | 'part' | 'unable'
+  ended: 'all' | 'long' | 'full' | 'part' | 'unable'
   looks: number
   /** When the list was begun that was gone through, or goes on. */
   began: number
@@ -55,7 +55,7 @@ export type Swept = {
 }
 
 /** What one sweep is about, and what it has left. */
-type Sweep = { relay: Relay; sub: Subscription; agent: Agent; began: number; lost: number }
+type Sweep = { relay: Relay; sub: Subscription; agent: Agent; began: number; lost: number; full: boolean }
 
 /**
  * Queues a look for every task that is not known in the state the agent lists. The first page is read each time, for
@@ -63,7 +63,7 @@ type Sweep = { relay: Relay; sub: Subscription; agent: Agent; began: number; los
  */
 export async function goThrough(relay: Relay, sub: Subscription, agent: Agent): Promise<Swept> {
   const began = relay.now()
-  const sweep: Sweep = { relay, sub, agent, began, lost: lostAtMost }
+  const sweep: Sweep = { relay, sub, agent, began, lost: lostAtMost, full: false }
   const kept = goesOn(sub.sweepPage, agent, began) ? sub.sweepPage : undefined
   const shown = new Set<string>()
   const tokens = new Set<string>()
@@ -81,7 +81,7 @@ export async function goThrough(relay: Relay, sub: Subscription, agent: Agent): 
     const listed = await ask(sweep, at?.token)
     if (at === undefined) first = listed && (listed.ok ? 'listed' : listed.trouble)
     // Not let in: a sweep waits for no turn, the next one goes on where this one ended.
-    if (listed === undefined) return end('part', at ?? kept)
+    if (listed === undefined) return end(sweep.full ? 'full' : 'part', at ?? kept)
     if (!listed.ok && listed.trouble === 'unsupported_version') return end('unable')
     // What the first page met says nothing of the one that is kept. That one has this try; others have one more.
     if (!listed.ok && at === undefined) return end('part', kept)
@@ -121,11 +121,13 @@ function ask(sweep: Sweep, pageToken: string | undefined): Promise<Listed | unde
 const sinceOf = ({ sub }: Sweep): number => (sub.sweptAt ?? sub.createdAt) - overlapMs
 
 async function callInTurn<T extends { ok: true } | Failure>(
-  { relay, sub, agent }: Sweep,
+  sweep: Sweep,
   call: (endpoint: Endpoint) => Promise<T>,
 ): Promise<T | Failure | undefined> {
+  const { relay, sub, agent } = sweep
   const entered = await enterAgent(relay, agent)
   if (!entered.ok) {
+    sweep.full = entered.why === 'full'
     await endWait(relay, agent, entered.waited)
     return undefined
   }

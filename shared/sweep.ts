@@ -11,7 +11,10 @@ const minute = 60_000
 /** Between two sweeps of an agent that can list its tasks, and of one that cannot (it may learn to). */
 export const sweepMs = 5 * minute
 const sweepUnableMs = 6 * 60 * minute
-/** Until the next part of a list that was too long for one sweep: soon at first, while its pages show what others did not. */
+/**
+ * Until the next part of a list that was too long for one sweep: soon at first, while its pages show what others did not.
+ * Until the next try, too, where the agent's calls were all taken: the looks that take them may come at the same time.
+ */
 const sweepOnMs = minute
 const quickMs = 15 * minute
 
@@ -67,6 +70,7 @@ async function sweep(relay: Relay, sub: Subscription): Promise<void> {
 
 function untilNext({ ended, page, began }: Swept, now: number): number {
   if (ended === 'unable') return sweepUnableMs
+  if (ended === 'full') return sweepOnMs
   return ended === 'long' && page?.barren === 0 && now - began < quickMs ? sweepOnMs : sweepMs
 }
 

@@ -36,7 +36,7 @@ type Probe = { until: number; calls: Calls }
 /** The right to call an agent. */
 export type Turn = { permit: Permit } | { probe: Probe }
 
-/** `waited` goes with the message that is put off; `why` is for the log. */
+/** `waited` goes with the message that is put off; `why` is for the log, and for sweeps, which wait for no turn. */
 export type Entered =
   | { ok: true; turn: Turn }
   | { ok: false; afterMs: number; waited: Waited; why: 'full' | 'left_alone' }

@@ -183,7 +183,7 @@ test('a token that is too long to be kept does not end the sweeps', async () => 
   }))
   await trip.pass(20 * minute, 4)
   listed.push(ended(wide, 'new'))
-  await trip.pass(10 * minute, 2)
+  await trip.pass(10 * minute, 20)
   expect(heard(wide)).toContain('new')
 })
 
