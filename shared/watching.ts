@@ -152,12 +152,12 @@ async function lookInside(
     if (timed !== undefined) await tell(relay, timed, audience, next)
     return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }
-  const binds = ask.unbound !== undefined
-  if (audience.live.length > 0 || (binds && !isUnpublished(watch))) return undefined
+  const isBinding = ask.unbound !== undefined
+  if (audience.live.length > 0 || (isBinding && !isUnpublished(watch))) return undefined
   // Nobody is left to be told: the agent is asked for who is not bound yet once that is noted.
   await endWatch(relay.table, watch.key, relay.now())
   await freeWatch(relay.table, watch)
-  return binds ? { kind: 'waits', ms: windowMs } : { kind: 'dropped', why: 'nobody_subscribed' }
+  return isBinding ? { kind: 'waits', ms: windowMs } : { kind: 'dropped', why: 'nobody_subscribed' }
 }
 
 async function lookOutside(
