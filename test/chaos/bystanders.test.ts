@@ -149,6 +149,8 @@ test('a task that everybody left is asked for again as soon as it was promised, 
 /** A look at a task at this very moment, as the door makes it. */
 async function lookNow(id: string, taskId: string) {
   const { local } = trip
+  // Whoever looked just before has its window.
+  local.advance(2000)
   const relay = createRelay('look', { ...local.env, AWS_ACCESS_KEY_ID: 'test' }, { now: local.now })
   const watch = await getWatch(relay.table, watchOf('demo', id, 'agent', taskId))
   if (watch === undefined) throw new Error('There is no watch')
