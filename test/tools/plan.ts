@@ -22,9 +22,12 @@ const pulumi: typeof import('@pulumi/pulumi') = createRequire(join(platform, 'pa
 
 const options: BuildOptions = { bundle: true, format: 'esm', platform: 'node', logLevel: 'error' }
 
+/** An import is kept by its name: no two programs of a process may share one. */
+let programs = 0
+
 /** Bundles a program into the platform's folder, where Pulumi's packages are found, and runs it. */
 async function evaluate(contents: string, more: BuildOptions): Promise<unknown> {
-  const outfile = join(platform, `plan.${process.pid}.${contents.length}.mjs`)
+  const outfile = join(platform, `plan.${process.pid}.${++programs}.mjs`)
   try {
     await build({ ...options, ...more, stdin: { contents, resolveDir: root, loader: 'ts' }, outfile })
     return (await import(pathToFileURL(outfile).href)).default
