@@ -47,14 +47,14 @@ export type Turns<T> = {
 }
 
 /** An answer, with what the call came to with each one's credentials that were tried. */
-export type Tries = { tries: Try[] }
+export type Tries<T extends Answer = Answer> = { tries: Try<T>[] }
 
 /**
  * Calls an agent for these subscriptions: with the credentials that were given last, else the agent's own. Where those
- * are refused, do not see the task, or get no token, some of the others are tried in turn: nobody's bad credentials keep
- * the news from those who see the same task.
+ * are refused, not served, do not see the task, or get no token, some of the others are tried in turn: nobody's troubles
+ * keep the news from those who see the same task.
  * @param call one operation at the endpoint that it is given
- * @returns what the first that is not refused comes to, else the refusal that leaves most to hope for
+ * @returns what the first that is served comes to, else the failure that leaves most to hope for
  */
 export async function callAs<T extends Answer>(
   relay: World,
@@ -62,13 +62,13 @@ export async function callAs<T extends Answer>(
   subs: Subscription[],
   call: (endpoint: Endpoint) => Promise<T>,
   { order = ownersOf(subs), willDo = () => true }: Turns<T> = {},
-): Promise<(T | Failure) & Tries> {
+): Promise<(T | Failure) & Tries<T>> {
   const began = relay.now()
   const [first, ...others] = order.slice(0, mostTried)
   let own = first
   let answer: T | Failure = await callWith(relay, agent, subs, own, call)
   let best = { answer, rank: rankOf(answer, willDo) }
-  const tries: Try[] = [{ own, answer }]
+  const tries: Try<T>[] = [{ own, answer }]
   for (own of others) {
     if (!goesOn(answer, willDo) || relay.now() - began > longestMs) break
     answer = await callWith(relay, agent, subs, own, call)
@@ -79,29 +79,33 @@ export async function callAs<T extends Answer>(
   return { ...best.answer, tries }
 }
 
-/** What the agent itself said, if it was asked: a token endpoint says nothing of how it fares. */
-export const heardOf = <T extends Answer>(answer: T & Tries): Answer =>
-  answer.tries.findLast(one => one.answer.ok || one.answer.elsewhere !== true)?.answer ?? answer
-
 /**
- * Whether other credentials may come to more: who lacks the right to a task may be told that there is none, and a token
- * endpoint says nothing of the agent.
+ * What the agent itself said, if it was asked: a token endpoint says nothing of how it fares. That it does not serve some
+ * says nothing either, if it answers others.
  */
-export const isInVain = (answer: Answer): answer is Failure =>
-  !answer.ok &&
-  (isRefusal(answer.trouble) ||
-    isUnseen(answer.trouble) ||
-    (answer.elsewhere === true && answer.busy !== true))
+export function heardOf<T extends Answer>(answer: T & Tries): Answer {
+  const said = answer.tries.map(one => one.answer).filter(one => one.ok || one.elsewhere !== true)
+  return said.findLast(one => one.ok || !isUnserved(one)) ?? said.at(-1) ?? answer
+}
 
-const goesOn = <T extends Answer>(answer: T | Failure, willDo: (answer: T) => boolean): boolean =>
-  isInVain(answer) || (isServed(answer) && !willDo(answer))
+const isUnserved = ({ trouble }: Failure): boolean => trouble === 'unreachable' || trouble === 'rate_limited'
 
-const isServed = <T extends Answer>(answer: T | Failure): answer is T => answer.ok
+/** Whether they are the credentials' troubles: who lacks the right to a task may be told that there is none. */
+const isInVain = ({ trouble, elsewhere, busy }: Failure): boolean =>
+  isRefusal(trouble) || isUnseen(trouble) || (elsewhere === true && busy !== true)
+
+/** Whether other credentials may come to more. Neither the version nor the size depends on whose they are. */
+function goesOn<T extends Answer>(answer: T | Failure, willDo: (answer: T) => boolean): boolean {
+  if (!isFailure(answer)) return !willDo(answer)
+  return answer.busy !== true && answer.trouble !== 'unsupported_version' && answer.trouble !== 'too_large'
+}
+
+const isFailure = (answer: Answer): answer is Failure => !answer.ok
 
 /** The less, the more an answer counts. */
 function rankOf<T extends Answer>(answer: T | Failure, willDo: (answer: T) => boolean): number {
-  if (isServed(answer)) return willDo(answer) ? 0 : 1
-  return isInVain(answer) ? 3 + despairOf(answer.trouble) : 2
+  if (!isFailure(answer)) return willDo(answer) ? 0 : 1
+  return isInVain(answer) ? 3 + despairOf(answer) : 2
 }
 
 /**

@@ -4,10 +4,11 @@ import type { Endpoint } from './a2a/endpoint.ts'
 import { isTerminal } from './a2a/task.ts'
 import { codes } from './a2a/trouble.ts'
 import { idsOf } from './asking.ts'
+import type { Tries } from './calling.ts'
 import { drawShare } from './clock.ts'
-import type { Cancel, Subscription, Trouble, Watch } from './model.ts'
+import type { Agent, Cancel, Subscription, Trouble, Watch } from './model.ts'
 import { troubleMs } from './policy.ts'
-import { isRefusal, isUnseen, ownOf, type Whose } from './refusals.ts'
+import { credentialsOf, isRefusal, isUnseen, keptOf, ownersOf, ownOf, type Whose } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { writeStep } from './steps.ts'
 import { addTransition } from './store/tails.ts'
@@ -19,7 +20,7 @@ const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'u
 const mostTries = 10
 
 /** The task as it is then, or why it cannot be had, and what came of asking to cancel it if that was asked. */
-export type Canceled = Looked & { outcome?: Outcome }
+export type Canceled = Looked & { outcome?: Outcome | undefined }
 
 /** What came of a wish: it is to be asked for again, the agent would not, or else it did. */
 export type Outcome = {
@@ -42,18 +43,42 @@ const reasons: ReadonlyMap<number | undefined, string> = new Map([
 export const isSettledBy = ({ outcome }: Canceled): boolean => outcome?.denied !== true
 
 /**
- * Whose credentials a cancellation is asked with: those of the subscription whose budget wished it first go first, unless
- * they were tried and showed nobody the task.
+ * Whose credentials a cancellation is asked with: those of the subscriptions whose budgets wish it go first, unless they were
+ * tried and showed nobody the task; and last those with which it was asked for in vain already.
  */
 export function askersFirst(
-  watch: Pick<Watch, 'tried'>,
-  { subscriptions: [asker] = [] }: Cancel,
+  { tried = [] }: Pick<Watch, 'tried'>,
+  agent: Agent,
+  { subscriptions = [], denied = [] }: Cancel,
   live: readonly Subscription[],
   turns: readonly Whose[],
 ): Whose[] {
-  const sub = watch.tried === undefined ? live.find(({ id }) => id === asker) : undefined
-  return sub === undefined ? [...turns] : [...new Set([ownOf(sub), ...turns])]
+  const askers = live.filter(sub => subscriptions.includes(sub.id) && keptOf(tried, sub) === undefined)
+  const place = (own: Whose) => denied.indexOf(credentialsOf(agent, own))
+  return [...new Set([...askers.map(ownOf), ...turns])].sort((one, other) => place(one) - place(other))
 }
+
+/**
+ * What came of a wish by all that a look tried: what the agent would not do for these it may do for others, who are asked
+ * with next. Only once it was asked with everybody's it is refused, or counts as tried once more.
+ */
+export function outcomeOf(
+  agent: Agent,
+  live: readonly Subscription[],
+  { outcome, tries }: Pick<Canceled, 'outcome'> & Tries<Canceled>,
+): Outcome | undefined {
+  if (outcome?.denied !== true) return outcome
+  const { wish, again, refused } = outcome
+  const owners = ownersOf(live).map(own => credentialsOf(agent, own))
+  const now = tries.filter(({ answer }) => isDenied(answer)).map(({ own }) => credentialsOf(agent, own))
+  const before = (wish.denied ?? []).filter(name => owners.includes(name) && !now.includes(name))
+  const denied = [...before, ...now]
+  if (owners.some(name => !denied.includes(name))) return { wish, again: { ...wish, denied } }
+  return { wish, ...(again && { again: { ...again, denied } }), ...(refused && { refused }) }
+}
+
+const isDenied = (answer: Canceled): boolean =>
+  answer.outcome?.denied === true || (!answer.ok && (isRefusal(answer.trouble) || answer.elsewhere === true))
 
 /**
  * Looks at the task, and asks the agent to cancel it unless it has ended: its end is seen, whatever comes of the wish. An

@@ -4,14 +4,14 @@ import { isTerminal } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
-import { isInVain, type Tries } from './calling.ts'
+import type { Tries } from './calling.ts'
 import { noteOutcome, type Outcome, refusal } from './canceling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Subscription, Trouble, Watch } from './model.ts'
 import { aheadTries, troubleMs } from './policy.ts'
 import type { Audience } from './publish.ts'
 import { alarmAnew, raise } from './raising.ts'
-import { type Came, cameOf, cameTo, despairOf, isRefusal, isUnseen, keep, ownOf } from './refusals.ts'
+import { type Came, cameOf, cameTo, hopeOf, isRefusal, isUnseen, keep, ownOf } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { tell } from './saving.ts'
 import { countWrong } from './store/health.ts'
@@ -60,20 +60,17 @@ function faultOf(
   came: Came[],
   { retryAfterMs, outcome, tries, ...answer }: Failed,
 ): Fault {
-  // With credentials that this look did not try it may come to something better.
-  const [hope = answer] = isInVain(answer) ? came.toSorted(byHope) : []
-  const { trouble } = hope
+  const { trouble } = hopeOf(came, tries) ?? answer
   const elsewhere = tries.some(one => !one.answer.ok && one.answer.elsewhere === true)
   const failures = (watch.failures ?? 0) + 1
   const isLasting = lastingTroubles.has(trouble)
   const met = isLasting || trouble === 'failed' ? metAgain(watch.lasting, trouble, relay.now()) : undefined
   const lasting = isLasting ? met : undefined
   // "At once" says nothing of when it will be better.
-  const afterMs = retryAfterMs || troubleMs(lasting?.row ?? failures, drawShare(relay))
+  const askedMs = answer.trouble === trouble ? retryAfterMs : undefined
+  const afterMs = askedMs || troubleMs(lasting?.row ?? failures, drawShare(relay))
   return { trouble, failures, lasting, met, elsewhere, came, afterMs, outcome }
 }
-
-const byHope = (one: Came, other: Came): number => despairOf(one.trouble) - despairOf(other.trouble)
 
 /** Settles a look that failed. */
 export async function inTrouble(
@@ -165,12 +162,13 @@ async function note(
   const wishes = wishesAfter(watch, audience.live, outcome)
   const { cancel: _, overdueCancel: __, ...before } = watch
   const times = await timesNow(relay, { ...before, ...wishes }, audience.live, now)
+  const tried = keep(agent, came)
   // Who joins hears of what stands, whatever keeps this look from seeing it again.
-  const anew = marks.alarm === undefined ? alarmAnew(watch, audience) : []
-  const owed = [...steps, ...anew, ...times.steps, ...refusal(watch, outcome, now)]
+  const anew = marks.alarm === undefined ? alarmAnew({ ...watch, ...marks, tried }, audience) : { steps: [] }
+  const owed = [...steps, ...anew.steps, ...times.steps, ...refusal(watch, outcome, now)]
   const fault = {
-    ...{ trouble, troubleSince, failures, lasting: met, ...marks, ...wishes, ...times.saves },
-    tried: keep(agent, came),
+    ...{ trouble, troubleSince, failures, lasting: met, tried, ...marks, ...wishes, ...times.saves },
+    ...(anew.spared !== undefined && { spared: anew.spared }),
     due: nextDue(
       watch,
       agent,

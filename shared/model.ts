@@ -194,8 +194,11 @@ export type Trouble =
  */
 export type Lasting = { trouble: Trouble; since: number; times: number; row: number }
 
-/** What credentials came to: whose, and when those were given; at which trouble they ended last, and how often they were refused. */
-export type Tried = { of: string; trouble: Trouble; times: number }
+/**
+ * What credentials came to: whose, and when those were given; at which trouble they ended last, how often they were refused,
+ * and how many answers in a row said nothing of them or the task.
+ */
+export type Tried = { of: string; trouble: Trouble; times: number; vain?: number }
 
 /** Our record of one task as one principal sees it. It is written at every look, so it holds nothing large: under 1 KB with a few subscriptions. */
 export type Watch = {
@@ -237,7 +240,9 @@ export type Watch = {
   raised?: string
   /** Refs of the subscriptions on it that were told that their credentials ran out, each with when those were given. */
   expired?: string[]
-  /** Refs of those that were not told of the alarm, for their own credentials were refused. */
+  /** Those of them that were told the state again since, for others saw the task. */
+  restored?: string[]
+  /** Refs of those that were not told of the alarm, for their own credentials do not say so. */
   spared?: string[]
   /** What each one's credentials came to since nobody sees the task, and whose saw it last if not the newest (see refusals.ts). */
   tried?: Tried[]
@@ -282,6 +287,8 @@ export type Cancel = {
   key?: string
   /** Public ids of the subscriptions whose budgets ask: with the last of them the wish ends. */
   subscriptions?: string[]
+  /** Credentials with which it was asked for in vain, so that others are tried; the least recent first. */
+  denied?: string[]
   /** How often it was asked for in vain of an agent that answers otherwise, and when it is asked again (ms). */
   tries?: number
   notBefore?: number

@@ -22,12 +22,13 @@ export async function judgeTimes(world: Relay, watch: Watch): Promise<void> {
   const isFired = watch.due !== undefined && watch.due <= now
   const due = isFired && next !== undefined ? Math.min(next, now + holdMs(0)) : sooner(watch, next)
   // Who joins hears of what stands as well.
-  const owed = [...steps, ...alarmAnew(watch, audience)]
+  const { steps: anew, ...spares } = alarmAnew(watch, audience)
+  const owed = [...steps, ...anew]
   if (owed.length > 0) {
     const leased = await leaseWatch(relay.table, watch, {
       ...{ now, start: startAfter(watch, now), until: now + leaseMs },
     })
-    const saved = leased && (await saveTimes(relay.table, leased, saves, owed))
+    const saved = leased && (await saveTimes(relay.table, leased, { ...saves, ...spares }, owed))
     if (saved === undefined) return
     await tell(relay, saved, audience)
   }

@@ -3,7 +3,17 @@ import { type Alarm, alarmOf, isUnusable, type TaskAlarm } from './alarms.ts'
 import type { Agent, Lasting, Subscription, Watch } from './model.ts'
 import { tellOperations } from './operations.ts'
 import { type Audience, publish } from './publish.ts'
-import { type Came, cameOf, credentialsOf, isRefusal, isTold, ownersOf, ownOf } from './refusals.ts'
+import {
+  type Came,
+  cameOf,
+  credentialsOf,
+  isRefusal,
+  isTold,
+  isUnseen,
+  keptOf,
+  ownersOf,
+  ownOf,
+} from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { freshOf } from './saving.ts'
 import { readStep, writeStep } from './steps.ts'
@@ -64,17 +74,34 @@ const unusableMark = 'agent.unusable'
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
-/** What was told of a trouble that stands is told to whoever joined since, and to nobody else. */
-export function alarmAnew(watch: Watch, audience: Audience): string[] {
-  const { alarm, lasting } = watch
-  if (alarm === undefined || lasting === undefined) return []
+/**
+ * What was told of a trouble that stands is told to whoever joined since, and to nobody else: that the task is lost to
+ * those only whose own credentials were tried and do not show it, for others' may.
+ * @returns the steps, and who is spared from now on if somebody joins them: a look tells these once it is so for them
+ */
+export function alarmAnew(watch: Watch, audience: Audience): Pick<Marks, 'steps' | 'spared'> {
+  const { alarm, lasting, tried = [], spared = [] } = watch
+  if (alarm === undefined || lasting === undefined) return { steps: [] }
   // After a crash it may be owed still, to everybody or to some of them.
   const owed = watch.owed.map(readStep).filter(({ type }) => type === alarm)
-  if (owed.some(({ sub }) => sub === undefined)) return []
-  const isOwed = (ref: string) => owed.some(({ sub }) => sub === ref)
-  return freshOf(watch, audience)
-    .filter(ref => !isOwed(ref))
-    .map(sub => writeStep(watch, alarm, lasting.since, { sub }))
+  if (owed.some(({ sub }) => sub === undefined)) return { steps: [] }
+  const known = new Set([...spared, ...owed.map(({ sub }) => sub)])
+  const fresh = freshOf(watch, audience).filter(ref => !known.has(ref))
+  const late = audience.live.filter(({ ref }) => fresh.includes(ref))
+  // Those that the agent's own credentials serve stand alike.
+  const told = audience.live.filter(({ ref }) => !watch.fresh.includes(ref) && !spared.includes(ref))
+  const areTold = told.some(sub => ownOf(sub) === undefined)
+  const mayHope = (sub: Subscription) =>
+    isLost(alarm) &&
+    !(ownOf(sub) === undefined && areTold) &&
+    !isUnseen(keptOf(tried, sub)?.trouble ?? 'unreachable')
+  const hopeful = late.filter(mayHope).map(({ ref }) => ref)
+  return {
+    steps: late
+      .filter(({ ref }) => !hopeful.includes(ref))
+      .map(({ ref: sub }) => writeStep(watch, alarm, lasting.since, { sub })),
+    ...(hopeful.length > 0 && { spared: [...spared, ...hopeful] }),
+  }
 }
 
 /** Some credentials are yet to be tried, or to be refused a second time. */
@@ -87,7 +114,7 @@ const isLost = (alarm: Alarm | undefined): boolean =>
 
 /**
  * What everybody on the watch is told, once. That the task cannot be had is no news to those whose own credentials are
- * refused: they are told that, and this once it is so with others of theirs.
+ * refused, or not served: they are told it once those, or others of theirs, do not show it.
  */
 function raiseTask(
   watch: Watch,
@@ -99,7 +126,7 @@ function raiseTask(
   const stepFor = (type: TaskAlarm, sub?: string) =>
     writeStep(watch, type, since, sub === undefined ? {} : { sub })
   const isSpared = (sub: Subscription) =>
-    isLost(alarm) && isRefusal(cameOf(came, ownOf(sub))?.trouble ?? 'not_found')
+    isLost(alarm) && !isUnseen(cameOf(came, ownOf(sub))?.trouble ?? 'not_found')
   const spared = live.filter(isSpared).map(({ ref }) => ref)
   const { alarm: told } = watch
   if (told === alarm || (told !== undefined && isLost(alarm) && isLost(told))) {

@@ -1,14 +1,15 @@
 // Says whose credentials are tried next for a task, and what each one's came to, as its watch keeps that. Pure.
 import type { Failure } from './a2a/trouble.ts'
 import type { Agent, Subscription, Tried, Trouble, Watch } from './model.ts'
+import { aheadTries } from './policy.ts'
 
 /** Whose credentials: a subscription's own, or the agent's if undefined. */
 export type Whose = Subscription | undefined
 
 /** One call with one's credentials. */
-export type Try = { own: Whose; answer: { ok: true } | Failure }
+export type Try<T = { ok: true } | Failure> = { own: Whose; answer: T | Failure }
 
-/** What one's credentials came to last since nobody sees the task, and how often they were refused since. */
+/** What one's credentials came to last since nobody sees the task. */
 export type Came = Omit<Tried, 'of'> & { own: Whose }
 
 type Kept = Pick<Watch, 'served' | 'tried'>
@@ -46,10 +47,7 @@ export function turnsOf(watch: Kept, agent: Agent, subs: readonly Subscription[]
     .map(({ own }) => own)
 }
 
-/**
- * What each one's credentials came to with this look, the least recent first. An agent that serves nobody just now says
- * nothing of them.
- */
+/** What each one's credentials came to with this look, the least recent first. */
 export function cameTo(
   watch: Kept,
   agent: Agent,
@@ -60,20 +58,32 @@ export function cameTo(
   const before = watch.tried ?? []
   const now = tries.flatMap(({ own, answer }) => {
     const of = credentialsOf(agent, own)
-    if (!owners.has(of) || answer.ok || isNobodys(answer)) return []
-    const times = before.find(one => one.of === of)?.times ?? 0
-    return [{ of, trouble: answer.trouble, times: times + (isRefusal(answer.trouble) ? 1 : 0) }]
+    if (!owners.has(of) || answer.ok) return []
+    return [
+      {
+        of,
+        ...cameAgain(
+          before.find(one => one.of === of),
+          answer,
+        ),
+      },
+    ]
   })
   const untouched = before.filter(({ of }) => owners.has(of) && !now.some(one => one.of === of))
   return [...untouched, ...now].map(({ of, ...came }) => ({ own: owners.get(of), ...came }))
 }
 
-const isNobodys = ({ trouble, elsewhere }: Failure): boolean =>
-  elsewhere !== true && (trouble === 'unreachable' || trouble === 'rate_limited')
+function cameAgain(before: Tried | undefined, { trouble, elsewhere }: Failure): Omit<Tried, 'of'> {
+  const times = (before?.times ?? 0) + (isRefusal(trouble) ? 1 : 0)
+  if (isRefusal(trouble) || isUnseen(trouble) || trouble === 'too_large') return { trouble, times }
+  // A token endpoint that does not serve for long is a refusal in the end.
+  const vain = (before?.vain ?? 0) + (elsewhere === true ? 0 : 1)
+  return { trouble, times, vain }
+}
 
 /** The same as the watch keeps it. */
 export const keep = (agent: Agent, came: readonly Came[]): Tried[] =>
-  came.map(({ own, trouble, times }) => ({ of: credentialsOf(agent, own), trouble, times }))
+  came.map(({ own, ...rest }) => ({ of: credentialsOf(agent, own), ...rest }))
 
 /** Whose credentials saw the task, unless they are those that would be tried first anyway. */
 export function servedBy(subs: readonly Subscription[], tries: readonly Try[]): Watch['served'] {
@@ -98,8 +108,28 @@ export const isTold = ({ trouble, times }: Came): boolean =>
 
 const hopes: readonly Trouble[] = ['forbidden', 'not_found', 'unauthorized', 'credentials_expired']
 
-/** How little a trouble leaves to hope for: a task is lost only if nobody's credentials come to something better. */
-export const despairOf = (trouble: Trouble): number => hopes.indexOf(trouble) + 1
+/**
+ * How little leaves an answer to hope for: a task is lost only if nobody's credentials come to something better. An agent
+ * that has served one's for long with nothing may do so for ever, and says nothing against what others find.
+ */
+export const despairOf = ({ trouble, vain = 0 }: Pick<Tried, 'trouble' | 'vain'>): number =>
+  vain < aheadTries ? hopes.indexOf(trouble) + 1 : hopes.indexOf('not_found') + 1.5
+
+/**
+ * The best of all that the look came to and that is known of credentials which it did not try.
+ * @param tries those of the look: some may be of one who is not on the task
+ */
+export function hopeOf(came: readonly Came[], tries: readonly Try[]): Pick<Tried, 'trouble'> | undefined {
+  const others = tries.flatMap(({ own, answer }) => (answer.ok || cameOf(came, own) ? [] : [answer]))
+  const [best] = [...came.toReversed(), ...others].sort((one, other) => despairOf(one) - despairOf(other))
+  return best
+}
+
+/** What a subscription's credentials came to, as its watch keeps that, if they were tried. */
+export const keptOf = (tried: readonly Tried[], sub: Subscription): Tried | undefined =>
+  tried.find(({ of }) =>
+    sub.credentials === undefined ? of.startsWith('agent ') : of === `${sub.ref} ${sub.credentialsAt ?? 0}`,
+  )
 
 /** What one's credentials came to, if they were tried. */
 export const cameOf = (came: readonly Came[], own: Whose): Came | undefined =>

@@ -1,16 +1,17 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
-import { eventType, isTerminal, type Task, type TaskState } from './a2a/task.ts'
+import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Tries } from './calling.ts'
 import { type Canceled, noteOutcome, refusal } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, isUnpublished, longestStamp, restampMs, wants, windowMs } from './policy.ts'
+import { compare, isAhead, isUnpublished, longestStamp, restampMs, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import { servedBy } from './refusals.ts'
 import type { Relay } from './relay.ts'
-import { readStep, writeStep } from './steps.ts'
+import { restore } from './restoring.ts'
+import { readStep } from './steps.ts'
 import { publishedWatch, saveLook } from './store/looks.ts'
 import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
@@ -60,7 +61,9 @@ export async function save(
   const { cancel: _, overdueCancel: __, ...before } = watch
   const after = { ...before, ...wishes, rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
-  const steps = [...times.steps, ...refusal(after, outcome, now), ...found(watch, audience, known)]
+  const { live } = audience
+  const { steps: back, ...told } = restore(watch, agent, { live, fresh: watch.fresh }, tries, known, now)
+  const steps = [...times.steps, ...refusal(after, outcome, now), ...back]
   const publishes = steps.length > 0 || isToldNow(watch, audience, known)
   // A step back is looked at again once it can no longer be a replica's.
   const at = { now, changed: change === 'back' ? now : changed, deadline: times.next }
@@ -75,15 +78,16 @@ export async function save(
     lease: publishes ? watch.lease : 0,
     ...(due !== undefined && { due }),
     ...recorded,
+    ...told,
     ...wishes,
     ...times.saves,
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
-  const told = publishes ? [] : freshOf(watch, audience)
+  const joined = publishes ? [] : freshOf(watch, audience)
   const againMs = restamp === undefined ? undefined : restampMs(watch, now)
   // Queued first: no timer would bring it soon.
   if (againMs !== undefined) await lookAgain(relay, { ...watch, looked: seen.looked }, againMs)
-  const saved = await saveLook(relay.table, watch, seen, { steps, told })
+  const saved = await saveLook(relay.table, watch, seen, { steps, told: joined })
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
@@ -122,9 +126,7 @@ export function judge(watch: Watch, task: Task, now: number): Known | Failure {
 
 function knownAfter(watch: Watch, task: Task, now: number): Known {
   const { change, digest, ring, restamp, anew } = compare(watch, task, now)
-  // Whoever was told that the task is lost hears of its state again.
-  const back = change === 'none' && wasTold(watch) && watch.rev > 0
-  const isNew = change === 'new' || back
+  const isNew = change === 'new'
   return {
     ...{ ok: true, change, isNew, ring },
     ...(restamp !== undefined && { restamp }),
@@ -136,17 +138,6 @@ function knownAfter(watch: Watch, task: Task, now: number): Known {
     changed: isNew ? now : watch.changed,
     digest: isNew ? digest : (watch.digest ?? digest),
   }
-}
-
-/** Whether clients were told of a trouble: what the tenant alone was told takes back nothing. */
-const wasTold = ({ alarm, expired = [] }: Watch): boolean => alarm !== undefined || expired.length > 0
-
-/** A task that was told as lost is told by its state once it is seen again: also to those who did not ask for that state. */
-function found(watch: Watch, { live }: Audience, { change, rev, state, changed }: Known): string[] {
-  if (watch.alarm === undefined || change === 'back' || state === undefined) return []
-  return live
-    .filter(sub => !wants(sub, state))
-    .map(({ ref }) => writeStep({ rev, state }, eventType(state), changed, { sub: ref }))
 }
 
 /** Whether somebody is to be told of the state now, or it is an end, which is marked as told by all. */

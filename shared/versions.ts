@@ -33,7 +33,7 @@ export async function callInVersion<T extends Answer>(
   subs: Subscription[],
   call: (endpoint: Endpoint) => Promise<T>,
   turns?: Turns<T>,
-): Promise<(T | Failure) & Tries> {
+): Promise<(T | Failure) & Tries<T>> {
   const now = relay.now()
   const version = versionOf(agent, calls, now)
   const answer = await callAs(relay, { ...agent, version }, subs, call, turns)

@@ -4,7 +4,7 @@ import { getTask } from './a2a/client.ts'
 import { isTerminal } from './a2a/task.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { heardOf } from './calling.ts'
-import { askersFirst, type Canceled, cancelAt, isSettledBy } from './canceling.ts'
+import { askersFirst, type Canceled, cancelAt, isSettledBy, outcomeOf } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import { limits } from './limits.ts'
 import type { Agent, Subscription, Watch } from './model.ts'
@@ -147,8 +147,10 @@ async function lookInside(
     const { steps, saves, next } = isTerminal(watch.state)
       ? await timesNow(relay, watch, audience.live, relay.now())
       : { steps: [], saves: {}, next: undefined }
-    const owed = [...steps, ...alarmAnew(watch, audience)]
-    const timed = owed.length > 0 ? await saveTimes(relay.table, watch, saves, owed) : watch
+    const { steps: anew, ...spares } = alarmAnew(watch, audience)
+    const owed = [...steps, ...anew]
+    const isChanged = owed.length > 0 || spares.spared !== undefined
+    const timed = isChanged ? await saveTimes(relay.table, watch, { ...saves, ...spares }, owed) : watch
     if (timed !== undefined) await tell(relay, timed, audience, next)
     return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }
@@ -172,7 +174,7 @@ async function lookOutside(
   const callers = [...audience.live, ...joining]
   const cancel = isTerminal(watch.state) ? undefined : wishOf(watch, audience.live, relay.now())
   const owners = turnsOf(watch, agent, callers)
-  const order = cancel === undefined ? owners : askersFirst(watch, cancel, callers, owners)
+  const order = cancel === undefined ? owners : askersFirst(watch, agent, cancel, callers, owners)
   const answer = await callInVersion(
     relay,
     { agent, calls: seenOf(relay, agent).calls },
@@ -189,7 +191,8 @@ async function lookOutside(
     const { since, turns } = ask.waited ?? { since: relay.now(), turns: 0 }
     return { kind: 'busy', afterMs: answer.retryAfterMs ?? windowMs, waited: { since, turns: turns + 1 } }
   }
-  if (!answer.ok) return inTrouble(relay, watch, agent, audience, answer, ask)
+  const outcome = outcomeOf(agent, audience.live, answer)
+  if (!answer.ok) return inTrouble(relay, watch, agent, audience, { ...answer, outcome }, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   const bound = ask.unbound === undefined ? watch : await bind(relay, watch, ask.unbound)
   if ('why' in bound) return { kind: 'dropped', why: bound.why }
@@ -199,9 +202,11 @@ async function lookOutside(
   }
   const joined = { ...audience, live: callers }
   const known = judge(bound, answer.task, relay.now())
-  const { outcome, tries } = answer
-  if (!known.ok) return inTrouble(relay, bound, agent, joined, { ...known, outcome, tries }, ask)
-  return save(relay, bound, agent, joined, answer, known, ask)
+  if (!known.ok) {
+    const tries = answer.tries.map(one => (one.answer.ok ? { ...one, answer: known } : one))
+    return inTrouble(relay, bound, agent, joined, { ...known, outcome, tries }, ask)
+  }
+  return save(relay, bound, agent, joined, { ...answer, outcome }, known, ask)
 }
 
 /**

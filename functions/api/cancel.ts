@@ -39,6 +39,8 @@ export function cancel(relay: Relay): Hono<Env> {
     const inside = within(relay, { trace: sub?.traceparent, parent: watch.parent })
     await sendLook(inside.queues, agentGroup(tenant, agent), { v: 1, kind: 'watch', watch: watch.key })
     inside.log({ step: 'task.cancel_asked', tenant, agent, task: taskId })
-    return c.json({ agent, taskId, principal: name, state: state ?? null, cancel: noted }, 202)
+    const { by, why, at, key: of } = noted
+    const cancel = { by, why, at, ...(of !== undefined && { key: of }) }
+    return c.json({ agent, taskId, principal: name, state: state ?? null, cancel }, 202)
   })
 }

@@ -9,7 +9,12 @@ import { alarmed, keptSeconds, read, type Stored, troubled } from './watches.ts'
 
 /** What a look that saw the task saves. Fields left out stay as they are. */
 export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' | 'looked' | 'lease'> &
-  Partial<Pick<Watch, 'stamp' | 'restamp' | 'restampSince' | 'anew' | 'works' | 'snap' | 'backSince'>> & {
+  Partial<
+    Pick<
+      Watch,
+      'stamp' | 'restamp' | 'restampSince' | 'anew' | 'works' | 'snap' | 'backSince' | 'expired' | 'restored'
+    >
+  > & {
     state?: TaskState
     served?: Watch['served'] | undefined
     contextId?: string
@@ -41,8 +46,9 @@ export async function saveLook(
   const tail = trailChange(trail)
   const present = Object.entries({ ...facts, holds: 0 }).filter(([, value]) => value !== undefined)
   // What was told of a trouble is taken back by what is known of the task: an older answer is not that.
-  const stands = seen.backSince !== undefined && (watch.alarm !== undefined || watch.expired !== undefined)
-  const taken = stands ? troubled.filter(name => !alarmed.includes(name)) : troubled
+  const stands = seen.backSince !== undefined && isTold(watch)
+  const kept = new Set([...present.map(([name]) => name), ...(stands ? alarmed : [])])
+  const taken = troubled.filter(name => !kept.has(name))
   const gone = [
     ...taken,
     ...(seen.backSince === undefined ? ['backSince'] : []),
@@ -67,6 +73,9 @@ export async function saveLook(
   )
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
 }
+
+const isTold = ({ alarm, expired = [], restored = [] }: Watch): boolean =>
+  alarm !== undefined || expired.some(name => !restored.includes(name))
 
 /** Wishes that no longer stand: only those that this look knew of, for another may have been made meanwhile. */
 const withdrawn = (watch: Wishes, saved: Wishes) =>
@@ -107,7 +116,7 @@ export async function saveTrouble(
 export async function saveTimes(
   table: Table,
   watch: Watch,
-  saves: Pick<Watch, 'overdueAt' | 'overdueCancel'>,
+  saves: Pick<Watch, 'overdueAt' | 'overdueCancel' | 'spared'>,
   steps: string[],
 ): Promise<Watch | undefined> {
   return saveFacts(table, watch, { ...saves, lease: watch.lease }, steps)
@@ -117,7 +126,7 @@ export async function saveTimes(
 async function saveFacts(
   table: Table,
   watch: Watch,
-  facts: (Fault | Pick<Watch, 'overdueAt' | 'overdueCancel'>) & { lease: number },
+  facts: (Fault | Parameters<typeof saveTimes>[2]) & { lease: number },
   steps: string[],
   gone: string[] = [],
 ): Promise<Watch | undefined> {

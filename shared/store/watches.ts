@@ -160,13 +160,14 @@ export const troubled = [
   'failures',
   'alarm',
   'expired',
+  'restored',
   'spared',
   'tried',
   'raised',
 ] as const
 
 /** What of it was told: only the task itself takes it back, not an older answer. */
-export const alarmed: readonly string[] = ['lasting', 'alarm', 'expired', 'spared']
+export const alarmed: ReadonlySet<string> = new Set(['lasting', 'alarm', 'spared'])
 
 /** Ends a watch nobody is subscribed to: no timer, nothing to be told or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>

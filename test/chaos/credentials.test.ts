@@ -1,5 +1,6 @@
 // Many wait for one task, each with credentials of its own: whoever sees it tells all, and each hears of its own refusals only.
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type Asked, answering, bearer, error, forbidden, gone, refused, whose } from '../support/bearers.ts'
 import type { Client } from '../support/clients.ts'
 import { makeFolder } from '../support/folder.ts'
 import { freePorts } from '../support/ports.ts'
@@ -23,28 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-type Asked = { id: string; method: string }
 const expired = 'subscription.credentials_expired'
-const bearer = (token: string) => ({ credentials: { type: 'bearer', token } })
-const error = (code: number) => (asked: Asked) => ({
-  body: JSON.stringify({ jsonrpc: '2.0', id: asked.id, error: { code, message: 'no' } }),
-})
-const gone = error(-32001)
-const refused = (): Answer => ({ status: 401 })
-const forbidden = (): Answer => ({ status: 403 })
-
-/** Whose token the last call about a task showed. */
-const whose = (agent: Scripted, taskId: string) =>
-  String(agent.calls(taskId).at(-1)?.headers.authorization).slice('Bearer '.length)
-
-/** What the agent says to each token; to those that are not named it says what it knows. */
-function answering(
-  agent: Scripted,
-  taskId: string,
-  says: (token: string, asked: Asked) => Answer | undefined,
-): void {
-  agent.instead(asked => says(whose(agent, taskId), asked))
-}
 
 /** What operations were told of an agent. */
 const aboutAgent = (id: string) =>

@@ -83,7 +83,9 @@ test('what was told as lost is taken back though the agent’s credentials were 
 })
 
 test('who was told that its credentials ran out hears of the task again though its agent was of no use in between', async () => {
-  const { agent, id, taskId, client } = await world.begin({}, { credentials: { type: 'bearer', token: 's' } })
+  const credentials = { type: 'bearer', token: 's' }
+  const week = 7 * 24 * 3600
+  const { agent, id, taskId, client } = await world.begin({}, { credentials, pauseTimeoutSeconds: week })
   agent.put(taskId, question)
   await trip.pass(10 * minute, 10)
   agent.instead(() => ({ status: 401 }))
