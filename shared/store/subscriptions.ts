@@ -87,11 +87,12 @@ export async function bindSubscription(
 
 /**
  * Records what came of the push config at the agent. Of a subscription that is bound to its task a timer has nothing left
- * to finish then, unless the agent refused for a reason that may pass.
+ * to finish then, unless the agent refused for a reason that may pass: that timer begins with the first refusal of these
+ * secrets. Later ones leave it to tick, which holds it longer each time.
  */
 export function recordRegistration(
   table: Table,
-  { ref, tenant, agent, taskId }: Subscription,
+  { ref, tenant, agent, taskId, registration: before }: Subscription,
   registration: Registration,
   now: number,
 ) {
@@ -103,7 +104,11 @@ export function recordRegistration(
     holds: 0,
     group: agentGroup(tenant, agent),
   }
-  const set = Object.keys(timer).map(name => `, #${name} = if_not_exists(#${name}, :${name})`)
+  // A timer may stand that was held for hours while the agent refused the secrets before these.
+  const isFirst = registration.since !== before.since
+  const set = Object.keys(timer).map(
+    name => `, #${name} = ${isFirst ? `:${name}` : `if_not_exists(#${name}, :${name})`}`,
+  )
   const timed = waits ? set.join('') : ' REMOVE #slot, #due, #holds, #group'
   return update<Subscription>(
     table,

@@ -16,7 +16,7 @@ afterAll(() => world.stop())
 
 type Shown = { registration: { status: string; again?: true }; generation: number }
 
-/** An agent that answers 503 while it is away, and how often it was asked to take a config. */
+/** An agent that refuses in other words each time while it is away, and how often it was asked to take a config. */
 async function makeAgent() {
   const { agent, id } = await world.agentOf()
   const taskId = `task-of-${id}`
@@ -25,7 +25,7 @@ async function makeAgent() {
   let kept: unknown
   agent.instead(({ id: call, method, params }) => {
     if (method === 'CreateTaskPushNotificationConfig') seen.asked++
-    if (seen.away) return { status: 503 }
+    if (seen.away) return { status: 502 + (seen.asked % 3) }
     const answer = (result: object) => ({ body: JSON.stringify({ jsonrpc: '2.0', id: call, result }) })
     if (method === 'ListTaskPushNotificationConfigs') return answer({ configs: [kept] })
     if (method !== 'CreateTaskPushNotificationConfig') return undefined
@@ -58,6 +58,7 @@ test('a config that is refused for ever is handed to the agent for a day, from e
   await trip.pass(30 * hour, 40)
   const before = seen.asked
   expect(before).toBeGreaterThan(10)
+  expect(before).toBeLessThan(20)
   await trip.pass(day, 10)
   expect(seen.asked).toBe(before)
   await trip.call('POST', `/v1/subscriptions/${made.id}/rotate`, { generation: 1 })
@@ -66,4 +67,18 @@ test('a config that is refused for ever is handed to the agent for a day, from e
   expect(after - before).toBeGreaterThan(10)
   await trip.pass(day, 10)
   expect(seen.asked).toBe(after)
+})
+
+test('a config that is rotated while the one before is refused is handed to the agent as soon as a first one, not when that one was due', async () => {
+  const { id, taskId, seen } = await makeAgent()
+  seen.away = true
+  const { made } = await trip.subscribe(id, { taskId })
+  await trip.pass(11 * hour, 66)
+  await trip.call('POST', `/v1/subscriptions/${made.id}/rotate`, { generation: 1 })
+  const before = seen.asked
+  await trip.pass(20 * minute, 20)
+  expect(seen.asked - before).toBeGreaterThan(2)
+  seen.away = false
+  await trip.pass(hour / 2, 30)
+  expect(await shown(made.id)).toMatchObject({ registration: { status: 'registered' }, generation: 2 })
 })
