@@ -1,16 +1,10 @@
 // A task that joins a tree whose root has ended, or ends just now: its budget is told if it covers that task, and in time, whatever the agents do.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { status } from '../support/scripted.ts'
-import { push, statusPush, type Trip } from '../support/trip.ts'
-import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { push, statusPush } from '../support/trip.ts'
+import { hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
-beforeAll(async () => {
-  world = await startWaits()
-  trip = world.trip
-})
-afterAll(() => world.stop())
+waitsOfFile()
 
 /** A root with half an hour, which ended in five minutes, as its client knows. */
 async function beginRoot() {
@@ -73,4 +67,36 @@ test('a task that comes while the one above it is being saved as ended is covere
     .slice(before)
     .filter(({ operation, body }) => operation === 'Query' && JSON.stringify(body).includes('tasks/parent'))
   expect(new Set(lists.map(({ body }) => body.ConsistentRead))).toEqual(new Set([true]))
+})
+
+test('a budget from end to end covers a task that comes to the tree after its root has ended', async () => {
+  const root = await world.begin({}, { endToEndSeconds: 3600 })
+  root.agent.put(root.taskId, status('completed'))
+  await trip.pass(5 * minute, 5)
+  expect(typesTold(root.client)).toEqual(['task.completed'])
+  const middle = `${root.taskId}-middle`
+  const leaf = `${root.taskId}-leaf`
+  for (const taskId of [middle, leaf]) root.agent.put(taskId, status('working'))
+  const under = (taskId: string, parent: string) =>
+    trip.subscribe(root.id, { taskId, parentTask: { agent: root.id, taskId: parent } })
+  await under(middle, root.taskId)
+  await trip.pass(3000, 3)
+  root.agent.put(middle, status('completed'))
+  await trip.pass(10 * minute, 10)
+  await under(leaf, middle)
+  await trip.pass(hour, 12)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+  expect(root.client.told()[1]?.data).toMatchObject({ budget: 'end_to_end', open: `${root.id}/${leaf}` })
+})
+
+test('a task that its own push binds below a root that has ended is covered by the budget of the root', async () => {
+  const root = await world.begin({}, { endToEndSeconds: 3600 })
+  root.agent.put(root.taskId, status('completed'))
+  await trip.pass(5 * minute, 5)
+  const child = `${root.taskId}-pushed`
+  root.agent.put(child, status('working'))
+  const below = await trip.subscribe(root.id, { parentTask: { agent: root.id, taskId: root.taskId } })
+  await push(below.hook, statusPush(child, 'working'))
+  await trip.pass(2 * hour, 24)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
 })

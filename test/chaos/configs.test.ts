@@ -1,18 +1,9 @@
 // Push configs that an agent refuses for a while: it is asked again, however old the subscription is.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { status } from '../support/scripted.ts'
-import type { Trip } from '../support/trip.ts'
-import { day, hour, minute, startWaits, type Waits } from '../support/waits.ts'
+import { day, hour, minute, trip, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
-
-beforeAll(async () => {
-  world = await startWaits()
-  trip = world.trip
-})
-
-afterAll(() => world.stop())
+waitsOfFile()
 
 type Shown = { registration: { status: string; again?: true }; generation: number }
 
@@ -81,4 +72,36 @@ test('a config that is rotated while the one before is refused is handed to the 
   seen.away = false
   await trip.pass(hour / 2, 30)
   expect(await shown(made.id)).toMatchObject({ registration: { status: 'registered' }, generation: 2 })
+})
+
+test('an agent that refuses the push config once is asked again, and one that always does not for ever', async () => {
+  for (const [most, status] of [
+    [1, 'registered'],
+    [1000, 'failed'],
+  ] as const) {
+    const { agent, id } = await world.agentOf()
+    const taskId = `refused-${id}`
+    agent.put(taskId, { status: { state: 'TASK_STATE_WORKING' } })
+    let refused = 0
+    const kept: unknown[] = []
+    agent.instead(({ id: call, method, params }) => {
+      if (method === 'CreateTaskPushNotificationConfig') {
+        refused += 1
+        if (refused <= most) return { status: 503 }
+        kept.push(params)
+        return undefined
+      }
+      if (method !== 'ListTaskPushNotificationConfigs') return undefined
+      return { body: JSON.stringify({ jsonrpc: '2.0', id: call, result: { configs: kept } }) }
+    })
+    const { made: sub } = await trip.subscribe(id, { taskId })
+    expect(sub.registration.status).toBe('failed')
+    await trip.pass(2 * day, 100)
+    const seen = await trip.call<{ registration: { status: string } }>('GET', `/v1/subscriptions/${sub.id}`)
+    expect(seen.registration.status).toBe(status)
+    const asked = refused
+    expect(asked).toBeLessThan(20)
+    await trip.pass(2 * day, 20)
+    expect(refused).toBe(asked)
+  }
 })

@@ -1,16 +1,10 @@
 // A question without an id that is asked anew is told soon, whatever older replicas answer in between; an agent that dates each answer costs little.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { status } from '../support/scripted.ts'
-import { push, statusPush, type Trip } from '../support/trip.ts'
-import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { push, statusPush } from '../support/trip.ts'
+import { day, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
-beforeAll(async () => {
-  world = await startWaits()
-  trip = world.trip
-})
-afterAll(() => world.stop())
+waitsOfFile()
 
 /** What the agent shows: the question, with its time in minutes, or the state before it. */
 type Shown = number | 'working'
@@ -94,4 +88,61 @@ test.each<[string, (n: number) => Shown]>([
   await trip.pass(4 * hour, 60)
   expect(first).toBeLessThan(80)
   expect(looks() - first).toBeLessThan(20)
+})
+
+test('a question is told once though the agent dates each answer anew, and is overdue in time', async () => {
+  const { agent, taskId, client } = await world.begin({}, { pauseTimeoutSeconds: 1800 })
+  const ask = ({ id, method, params }: { id: string; method: string; params: { id: string } }) =>
+    method === 'GetTask' && params.id === taskId
+      ? {
+          body: JSON.stringify({
+            ...{ jsonrpc: '2.0', id },
+            result: {
+              id: taskId,
+              ...status('input-required', { timestamp: new Date(trip.local.now()).toISOString() }),
+            },
+          }),
+        }
+      : undefined
+  agent.instead(ask)
+  await trip.pass(hour, 60)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.overdue'])
+  const calls = agent.calls(taskId).length
+  await trip.pass(hour, 60)
+  expect(agent.calls(taskId).length - calls).toBeLessThan(10)
+})
+
+test('a question that is asked anew without a word is told again', async () => {
+  const { agent, taskId, hook, client } = await world.begin()
+  const asks = (minutes: number) =>
+    status('input-required', { timestamp: new Date(trip.local.now() + minutes * minute).toISOString() })
+  agent.put(taskId, asks(0))
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(minute, 6)
+  agent.put(taskId, asks(1))
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(minute, 6)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.input_required'])
+})
+
+test('a question that is asked anew is told within a minute though an older replica answers in between', async () => {
+  const { agent, taskId, hook, client } = await world.begin()
+  const asks = (minutes: number) =>
+    status('input-required', { timestamp: new Date(trip.local.now() + minutes * minute).toISOString() })
+  const first = asks(0)
+  agent.put(taskId, first)
+  await push(hook, statusPush(taskId, 'input-required'))
+  await trip.pass(4 * hour, 30)
+  const second = asks(1)
+  let seen = 0
+  agent.put(taskId, second)
+  agent.instead(({ method }) => {
+    if (method !== 'GetTask') return undefined
+    seen += 1
+    agent.put(taskId, seen === 2 || seen === 3 ? first : second)
+    return undefined
+  })
+  await push(hook, { ...statusPush(taskId, 'input-required'), again: true })
+  await trip.pass(minute, 30)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.input_required'])
 })

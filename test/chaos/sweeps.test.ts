@@ -1,25 +1,20 @@
 // Whoever waits for all tasks of an agent hears of those that no push told of, whatever the agent's list is like.
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Answer } from '../support/receiver.ts'
 import { type Scripted, status } from '../support/scripted.ts'
-import { push, type Subscribed, statusPush, type Trip } from '../support/trip.ts'
-import { hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { push, type Subscribed, statusPush } from '../support/trip.ts'
+import { hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
 type Asked = { id: string; method: string; params: { id: string; pageToken?: string } }
 type Wide = Subscribed & { agent: Scripted; id: string; asked: (string | undefined)[] }
 
-let world: Waits
-let trip: Trip
 /** What a sweep may not record, if anything. */
 let refuses: (sweep: string) => boolean
-beforeAll(async () => {
-  world = await startWaits({
-    faults: ({ who, operation, body }) => {
-      const text = who === 'look' && operation === 'UpdateItem' ? JSON.stringify(body) : ''
-      return text.includes('sweepAt') && refuses(text) ? 'throttle' : undefined
-    },
-  })
-  trip = world.trip
+waitsOfFile({
+  faults: ({ who, operation, body }) => {
+    const text = who === 'look' && operation === 'UpdateItem' ? JSON.stringify(body) : ''
+    return text.includes('sweepAt') && refuses(text) ? 'throttle' : undefined
+  },
 })
 beforeEach(() => {
   refuses = () => false
@@ -29,7 +24,6 @@ const subscribed: Subscribed[] = []
 afterEach(async () => {
   for (const { made } of subscribed.splice(0)) await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
 })
-afterAll(() => world.stop())
 
 const say = (asked: Asked, result: object): Answer => ({
   body: JSON.stringify({ jsonrpc: '2.0', id: asked.id, result }),

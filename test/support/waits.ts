@@ -1,4 +1,5 @@
 // A world with agents that a test scripts, one each, and somebody who waits for a task of theirs.
+import { beforeAll } from 'vitest'
 import type { Client } from './clients.ts'
 import { type Scripted, startScripted, status } from './scripted.ts'
 import { type Subscribed, startTrip, type Trip } from './trip.ts'
@@ -56,6 +57,20 @@ export async function startWaits(options?: Parameters<typeof startTrip>[0]): Pro
       await Promise.all(stops.map(stop => stop()))
     },
   }
+}
+
+/** The world of the test file that runs, and its trip; `waitsOfFile` starts it. */
+export let world: Waits
+export let trip: Trip
+
+/** Has a world for the tests of the file that calls it: started before them, stopped after them. One worker runs one file at a time. */
+export function waitsOfFile(options?: Parameters<typeof startTrip>[0]): void {
+  beforeAll(async () => {
+    world = await startWaits(options)
+    trip = world.trip
+    // Given back, it is run after the tests, and only if the world began.
+    return world.stop
+  })
 }
 
 /** What a client was told, by type. */
