@@ -59,15 +59,8 @@ export function cameTo(
   const now = tries.flatMap(({ own, answer }) => {
     const of = credentialsOf(agent, own)
     if (!owners.has(of) || answer.ok) return []
-    return [
-      {
-        of,
-        ...cameAgain(
-          before.find(one => one.of === of),
-          answer,
-        ),
-      },
-    ]
+    const earlier = before.find(one => one.of === of)
+    return [{ of, ...cameAgain(earlier, answer) }]
   })
   const untouched = before.filter(({ of }) => owners.has(of) && !now.some(one => one.of === of))
   return [...untouched, ...now].map(({ of, ...came }) => ({ own: owners.get(of), ...came }))

@@ -87,8 +87,13 @@ export async function register(relay: Relay, sub: Subscription, agent: Agent): P
     registration.status !== before.status ||
     registration.detail !== before.detail ||
     registration.since !== before.since
-  )
-    await recordRegistration(relay.table, sub, registration, relay.now())
+  ) {
+    const recorded = await recordRegistration(relay.table, sub, registration, relay.now())
+    const stands = recorded.ok ? undefined : recorded.old
+    // Rotated meanwhile: the agent may have been given the secrets before last, after the present ones.
+    if (stands?.status === 'active' && stands.generation !== sub.generation)
+      return register(relay, { ...stands, registration: { status: 'handed_out' } }, agent)
+  }
   relay.log({
     step: 'subscription.registered',
     tenant: sub.tenant,
@@ -136,7 +141,7 @@ export async function makeWhole(world: Relay, sub: Subscription, taskId: string)
     if (!waits) await lookSoon(relay, sub)
     relay.log({ step: 'subscription.finished', tenant: sub.tenant, subscription: sub.id, ...namesOf(sub) })
   }
-  await untimeSubscription(relay.table, sub.ref, taskId)
+  await untimeSubscription(relay.table, sub, taskId)
 }
 
 const namesOf = ({ agent, taskId }: Subscription) => ({ agent, task: taskId })

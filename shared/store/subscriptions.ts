@@ -88,11 +88,11 @@ export async function bindSubscription(
 /**
  * Records what came of the push config at the agent. Of a subscription that is bound to its task a timer has nothing left
  * to finish then, unless the agent refused for a reason that may pass: that timer begins with the first refusal of these
- * secrets. Later ones leave it to tick, which holds it longer each time.
+ * secrets. Later ones leave it to tick, which holds it longer each time. Nothing is recorded once the secrets were rotated.
  */
 export function recordRegistration(
   table: Table,
-  { ref, tenant, agent, taskId, registration: before }: Subscription,
+  { ref, tenant, agent, taskId, registration: before, generation }: Subscription,
   registration: Registration,
   now: number,
 ) {
@@ -114,19 +114,23 @@ export function recordRegistration(
     table,
     key,
     `SET #registration = :registration${taskId === undefined ? '' : timed}`,
-    { registration, active: 'active', ...(taskId !== undefined && waits && timer) },
-    '#status = :active',
+    { registration, generation, active: 'active', ...(taskId !== undefined && waits && timer) },
+    '#status = :active AND #generation = :generation',
   )
 }
 
-/** Takes off the timer of one that is bound to a task. */
-export const untimeSubscription = (table: Table, ref: string, taskId: string) =>
+/** Takes off the timer of one that is bound to a task, unless its secrets were rotated since it was read. */
+export const untimeSubscription = (
+  table: Table,
+  { ref, generation }: Pick<Subscription, 'ref' | 'generation'>,
+  taskId: string,
+) =>
   update<Subscription>(
     table,
     subscriptionKey(ref),
     'REMOVE #slot, #due, #holds, #group',
-    { taskId },
-    '#taskId = :taskId',
+    { taskId, generation },
+    '#taskId = :taskId AND #generation = :generation',
   )
 
 /** Replaces the credentials GetTask is called with. */

@@ -7,20 +7,19 @@ waitsOfFile()
 
 type Shown = { registration: { status: string; again?: true }; generation: number }
 
-/** An agent that refuses in other words each time while it is away, and how often it was asked to take a config. */
+/** An agent that refuses in other words each time while it is away, how often it was asked to take a config, and which it has. */
 async function makeAgent() {
   const { agent, id } = await world.agentOf()
   const taskId = `task-of-${id}`
   agent.put(taskId, status('working'))
-  const seen = { away: false, asked: 0 }
-  let kept: unknown
+  const seen: { away: boolean; asked: number; kept?: unknown } = { away: false, asked: 0 }
   agent.instead(({ id: call, method, params }) => {
     if (method === 'CreateTaskPushNotificationConfig') seen.asked++
     if (seen.away) return { status: 502 + (seen.asked % 3) }
     const answer = (result: object) => ({ body: JSON.stringify({ jsonrpc: '2.0', id: call, result }) })
-    if (method === 'ListTaskPushNotificationConfigs') return answer({ configs: [kept] })
+    if (method === 'ListTaskPushNotificationConfigs') return answer({ configs: [seen.kept] })
     if (method !== 'CreateTaskPushNotificationConfig') return undefined
-    kept = params
+    seen.kept = params
     return answer(params)
   })
   return { id, taskId, seen }
@@ -72,6 +71,31 @@ test('a config that is rotated while the one before is refused is handed to the 
   seen.away = false
   await trip.pass(hour / 2, 30)
   expect(await shown(made.id)).toMatchObject({ registration: { status: 'registered' }, generation: 2 })
+})
+
+test('a config that was taken with the secrets before a rotation, of which that comes to be known later, is handed out anew', async () => {
+  const { id, taskId, seen } = await makeAgent()
+  seen.away = true
+  const { made } = await trip.subscribe(id, { taskId })
+  seen.away = false
+  const { held, release } = trip.hold(
+    ({ who, operation, body }) =>
+      who === 'look' && operation === 'UpdateItem' && JSON.stringify(body).includes('#registration'),
+  )
+  const passed = trip.pass(20 * minute, 20)
+  await held
+  seen.away = true
+  const { pushNotificationConfig: config } = await trip.call<{ pushNotificationConfig: { token: string } }>(
+    'POST',
+    `/v1/subscriptions/${made.id}/rotate`,
+    { generation: 1 },
+  )
+  release()
+  await passed
+  seen.away = false
+  await trip.pass(hour, 30)
+  expect(await shown(made.id)).toMatchObject({ registration: { status: 'registered' }, generation: 2 })
+  expect(JSON.stringify(seen.kept)).toContain(config.token)
 })
 
 test('an agent that refuses the push config once is asked again, and one that always does not for ever', async () => {
