@@ -1,5 +1,5 @@
 // A push of a subscription that is not bound yet has a task looked at that others are on: what comes of it is not their news.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { limits } from '../../shared/limits.ts'
 import { createRelay } from '../../shared/relay.ts'
 import { watchOf } from '../../shared/store/keys.ts'
@@ -7,21 +7,15 @@ import { endSubscription } from '../../shared/store/subscriptions.ts'
 import { getWatch } from '../../shared/store/watches.ts'
 import { lookAt } from '../../shared/watching.ts'
 import { status } from '../support/scripted.ts'
-import { push, statusPush, type Trip } from '../support/trip.ts'
-import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { push, statusPush } from '../support/trip.ts'
+import { day, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
 /** Looks can queue nothing now. */
 let mute = false
-beforeAll(async () => {
-  world = await startWaits({
-    faults: ({ who, operation }) =>
-      mute && who === 'look' && operation.startsWith('SendMessage') ? 'throttle' : undefined,
-  })
-  trip = world.trip
+waitsOfFile({
+  faults: ({ who, operation }) =>
+    mute && who === 'look' && operation.startsWith('SendMessage') ? 'throttle' : undefined,
 })
-afterAll(() => world.stop())
 
 const gone = ({ id }: { id: string }) => ({
   body: JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32001, message: 'no such task' } }),

@@ -1,16 +1,10 @@
 // A wish to cancel takes nobody's news: the task is looked at all the same, and the wish goes with whoever had it.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { status } from '../support/scripted.ts'
-import { push, statusPush, type Trip } from '../support/trip.ts'
-import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { push, statusPush } from '../support/trip.ts'
+import { day, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
-beforeAll(async () => {
-  world = await startWaits()
-  trip = world.trip
-})
-afterAll(() => world.stop())
+waitsOfFile()
 
 const refusals: [string, object][] = [
   ['fails', { status: 500 }],

@@ -1,37 +1,24 @@
 // Many wait for one task, each with credentials of its own: whoever sees it tells all, and each hears of its own refusals only.
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Asked, answering, bearer, error, forbidden, gone, refused, whose } from '../support/bearers.ts'
-import type { Client } from '../support/clients.ts'
 import { makeFolder } from '../support/folder.ts'
 import { freePorts } from '../support/ports.ts'
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { type Scripted, startScripted, status } from '../support/scripted.ts'
-import { push, startTrip, statusPush, type Trip } from '../support/trip.ts'
-import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { push, startTrip, statusPush } from '../support/trip.ts'
+import { day, hearOperations, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
+waitsOfFile()
 let tokens: Receiver
-let ops: Client
+/** What operations were told of an agent. */
+let aboutAgent: (id: string) => string[]
 beforeAll(async () => {
-  world = await startWaits()
-  trip = world.trip
   tokens = await startReceiver()
   world.alsoStop(tokens.stop)
-  ops = trip.clients.make()
-  ops.secret = (await trip.call<{ secret: string }>('PUT', '/v1/targets/ops', { url: ops.url })).secret
-  await trip.call('PUT', '/v1/operations', { targets: ['ops'] })
+  aboutAgent = await hearOperations(trip)
 })
-afterAll(() => world.stop())
 
 const expired = 'subscription.credentials_expired'
-
-/** What operations were told of an agent. */
-const aboutAgent = (id: string) =>
-  ops
-    .told()
-    .filter(({ data }) => JSON.stringify(data).includes(`"${id}"`))
-    .map(({ type }) => type)
 
 /** An agent whose subscriptions may get their tokens from an endpoint of the test's. */
 async function agentWithTokens() {

@@ -1,33 +1,20 @@
 // Many wait for one task, each with credentials of its own, and the agent serves them unlike: nobody's troubles are another's news.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { answering, bearer, forbidden, gone, refused, whose } from '../support/bearers.ts'
-import type { Client } from '../support/clients.ts'
 import type { Answer } from '../support/receiver.ts'
 import { status } from '../support/scripted.ts'
-import { push, statusPush, type Trip } from '../support/trip.ts'
-import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { push, statusPush } from '../support/trip.ts'
+import { day, hearOperations, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
-let ops: Client
+waitsOfFile()
+/** What operations were told of an agent. */
+let aboutAgent: (id: string) => string[]
 beforeAll(async () => {
-  world = await startWaits()
-  trip = world.trip
-  ops = trip.clients.make()
-  ops.secret = (await trip.call<{ secret: string }>('PUT', '/v1/targets/ops', { url: ops.url })).secret
-  await trip.call('PUT', '/v1/operations', { targets: ['ops'] })
+  aboutAgent = await hearOperations(trip)
 })
-afterAll(() => world.stop())
 
 const expired = 'subscription.credentials_expired'
 const asks = status('input-required', { message: { messageId: 'q', parts: [] } })
-
-/** What operations were told of an agent. */
-const aboutAgent = (id: string): string[] =>
-  ops
-    .told()
-    .filter(({ data }) => JSON.stringify(data).includes(`"${id}"`))
-    .map(({ type }) => type)
 
 test.each<[string, Answer]>([
   ['does not serve', { status: 500 }],

@@ -1,34 +1,19 @@
 // Troubles that come in turn: each is told once to whom it concerns, none hides another, and what was told is taken back.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Client } from '../support/clients.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { type Scripted, status } from '../support/scripted.ts'
-import type { Trip } from '../support/trip.ts'
-import { day, hour, minute, startWaits, typesTold, type Waits } from '../support/waits.ts'
+import { day, hearOperations, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
-let world: Waits
-let trip: Trip
-let operations: Client
 /** Wakes of this type cannot be queued now. */
 let deaf: string | undefined
-beforeAll(async () => {
-  world = await startWaits({
-    faults: ({ service, body }) =>
-      deaf !== undefined && service === 'sqs' && JSON.stringify(body).includes(deaf) ? 'throttle' : undefined,
-  })
-  trip = world.trip
-  operations = trip.clients.make()
-  const made = await trip.call<{ secret: string }>('PUT', '/v1/targets/alarm', { url: operations.url })
-  operations.secret = made.secret
-  await trip.call('PUT', '/v1/operations', { targets: ['alarm'] })
+waitsOfFile({
+  faults: ({ service, body }) =>
+    deaf !== undefined && service === 'sqs' && JSON.stringify(body).includes(deaf) ? 'throttle' : undefined,
 })
-afterAll(() => world.stop())
-
 /** What the tenant was told of an agent. */
-const toldOf = (id: string): string[] =>
-  operations
-    .told()
-    .filter(({ data }) => (data as { about?: { agent?: string } }).about?.agent === id)
-    .map(({ type }) => type)
+let toldOf: (id: string) => string[]
+beforeAll(async () => {
+  toldOf = await hearOperations(trip)
+})
 
 const missing = ({ id }: { id: string }) => ({
   body: JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } }),

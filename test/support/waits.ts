@@ -75,3 +75,16 @@ export function waitsOfFile(options?: Parameters<typeof startTrip>[0]): void {
 
 /** What a client was told, by type. */
 export const typesTold = (client: Client): string[] => client.told().map(({ type }) => type)
+
+/** A client that hears what the tenant's operations are told. @returns what it was told of an agent so far, by type */
+export async function hearOperations(trip: Trip): Promise<(agent: string) => string[]> {
+  const client = trip.clients.make()
+  const { secret } = await trip.call<{ secret: string }>('PUT', '/v1/targets/operations', { url: client.url })
+  client.secret = secret
+  await trip.call('PUT', '/v1/operations', { targets: ['operations'] })
+  return agent =>
+    client
+      .told()
+      .filter(({ data }) => (data as { about?: { agent?: string } }).about?.agent === agent)
+      .map(({ type }) => type)
+}
