@@ -25,7 +25,7 @@ export type Waits = {
 }
 
 /** Starts the world. */
-export async function startWaits(options?: Parameters<typeof startTrip>[0]): Promise<Waits> {
+async function startWaits(options?: Parameters<typeof startTrip>[0]): Promise<Waits> {
   const trip = await startTrip(options)
   const stops: (() => Promise<unknown>)[] = [trip.stop]
   let made = 0
