@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { close, isRecord, listen } from '../../../infra/local/wire.ts'
 import type { HandedOut } from '../../../shared/a2a/configs.ts'
 import { isTerminal, type TaskState } from '../../../shared/a2a/task.ts'
-import type { AgentKind } from './kinds.ts'
+import { type AgentKind, type PassKind, passKinds, type Trick } from './kinds.ts'
 import { startPost } from './post.ts'
 import { proofOf, published } from './proof.ts'
 import type { Random } from './random.ts'
@@ -31,6 +31,8 @@ export type Agent = {
   tasks: Map<string, Task>
   /** Whom every task of the agent is pushed to. */
   wide: HandedOut[]
+  /** When credentials that lapse are of no use, in the bent clock's ms. */
+  lapses: { from: number; until: number }[]
 }
 
 export type Agents = {
@@ -92,14 +94,16 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
     const agent = agents.get(request.url?.split('/')[2] ?? '')
     if (agent === undefined || asked === undefined) return void response.writeHead(404).end()
     const { id, method, params } = asked
+    const barred = barring(agent, passOf(request.headers.authorization), now())
     if (method === 'GetTask' || method === 'tasks/get') {
       counts.looks += 1
       onLook()
       if (agent.kind.slowMs > 0) await sleep(random.int(0, agent.kind.slowMs))
       const task = agent.tasks.get(String(params.id))
-      if (task !== undefined && isTricky(task, now(), random)) {
+      const how = barred ?? (task && drawTrick(task, now(), random))
+      if (how !== undefined) {
         counts.tricks += 1
-        return trick(task, id, response)
+        return trick(how, id, response, task)
       }
       const answer = task && taskOf(named(task), shown(task, now(), random))
       const held = holds.shift()
@@ -107,13 +111,14 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
       await held?.released
       return reply(response, id, answer)
     }
+    if (barred !== undefined) return trick(barred, id, response)
     return reply(response, id, configCall(agent, String(method), params))
   }
   const port = await listen(server, 0)
   return {
     make: (tenant, kind, name) => {
       const url = `http://127.0.0.1:${port}/a/${name}`
-      const agent: Agent = { name, tenant, kind, url, tasks: new Map(), wide: [] }
+      const agent: Agent = { name, tenant, kind, url, tasks: new Map(), wide: [], lapses: [] }
       agents.set(name, agent)
       return agent
     },
@@ -155,21 +160,44 @@ function shown(task: Task, now: number, random: Random): Version {
   return task.history.findLast(version => version.at <= at) ?? task.history[0] ?? present(task)
 }
 
-function isTricky(task: Task, now: number, random: Random): boolean {
-  const { trick } = task.agent.kind
-  return trick !== undefined && now - present(task).at < trick.forMs && random.chance(trick.chance)
+/** Credentials of a kind, as a header: the agent tells them apart by it. */
+export const tokenOf = ({ name }: PassKind, id: string): string => `${name}.${id}`
+
+const passOf = (header = ''): PassKind | undefined =>
+  passKinds.find(({ name }) => header.startsWith(`Bearer ${tokenOf({ name }, '')}`))
+
+/** What a guarded agent answers at some time to whoever shows these credentials; undefined for what it knows. */
+export function barring({ kind, lapses }: Agent, pass: PassKind | undefined, at: number): Trick | undefined {
+  if (!kind.guarded) return undefined
+  if (pass === undefined) return 'refuse'
+  const isLapsed = lapses.some(({ from, until }) => at >= from && at < until)
+  return pass.lapses === true && !isLapsed ? undefined : pass.how
 }
 
-function trick(task: Task, id: unknown, response: ServerResponse): void {
-  const how = task.agent.kind.trick?.how
-  if (how === 'busy') response.writeHead(429, { 'retry-after': '20' }).end()
-  else if (how === 'forget') reply(response, id, undefined)
-  else if (how === 'other')
+/** The trick that a task's agent may play at some time, if its kind has one. */
+export function trickOf({ agent, history }: Task, at: number): Trick | undefined {
+  const { how = [], forMs = 0 } = agent.kind.trick ?? {}
+  const changed = history.findLast(version => version.at <= at)
+  if (changed === undefined || at - changed.at >= forMs) return undefined
+  const part = Math.floor(((at - changed.at) / forMs) * how.length)
+  return how[(part + changed.step) % how.length]
+}
+
+const drawTrick = (task: Task, now: number, random: Random): Trick | undefined =>
+  random.chance(task.agent.kind.trick?.chance ?? 0) ? trickOf(task, now) : undefined
+
+const statuses: Partial<Record<Trick, number>> = { refuse: 401, forbid: 403, fail: 500 }
+
+function trick(how: Trick, id: unknown, response: ServerResponse, task?: Task): void {
+  const status = statuses[how]
+  if (status !== undefined) response.writeHead(status).end()
+  else if (how === 'busy') response.writeHead(429, { 'retry-after': '20' }).end()
+  else if (how === 'other' && task !== undefined)
     reply(response, id, taskOf({ ...named(task), id: `${task.id}-other` }, present(task)))
-  else {
+  else if (how === 'cut') {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': 5000 })
     response.write('{"jsonrpc":"2.0",', () => response.socket?.destroy())
-  }
+  } else reply(response, id, undefined)
 }
 
 /** Keeps, lists and deletes push configs; lists tasks. Undefined: there is no such task, or method. */

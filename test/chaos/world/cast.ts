@@ -2,8 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type TaskState, taskStates } from '../../../shared/a2a/task.ts'
 import type { Made } from '../../support/routes.ts'
-import type { Agent, Task } from './agents.ts'
-import { type AgentKind, agentKinds, type TargetKind, targetKinds } from './kinds.ts'
+import { type Agent, type Task, tokenOf } from './agents.ts'
+import {
+  type AgentKind,
+  agentKinds,
+  type PassKind,
+  passKinds,
+  type TargetKind,
+  targetKinds,
+} from './kinds.ts'
 import type { Random } from './random.ts'
 import type { Target } from './targets.ts'
 import type { World } from './world.ts'
@@ -17,6 +24,7 @@ export type Entry = {
   state: TaskState
   rev: number
   at: number
+  subscription: string
 }
 
 /** A client app with its inbox, read on and on by its cursor. */
@@ -40,6 +48,9 @@ export type Interest = {
   agent: Agent
   /** Known to the relay by the request, or by the first push only. */
   how: 'bound' | 'unbound' | 'wide'
+  /** Its credentials, if its agent wants some. */
+  pass?: PassKind
+  begun: number
   /** Since when it is to be deleted, and since when it is. */
   ending?: number
   deletedAt?: number
@@ -100,7 +111,8 @@ export async function makeCast(
           ? { jwt: { jwksUrl: `${agent.url}/keys`, issuer: agent.url } }
           : { token: true },
       })
-      if (kind.pushes !== null && random.chance(wide))
+      // Who may not see every task of an agent subscribes to one.
+      if (kind.pushes !== null && !kind.guarded && random.chance(wide))
         await subscribe(world, cast, random, { agent, how: 'wide' })
     }
   }
@@ -119,23 +131,32 @@ async function makeTarget(
   await put(world, tenant, `/v1/targets/${name}`, { url: target.url })
 }
 
-type Wish = { agent: Agent; how: Interest['how']; task?: Task; states?: readonly TaskState[] }
+type Wish = {
+  agent: Agent
+  how: Interest['how']
+  task?: Task
+  states?: readonly TaskState[]
+  pass?: PassKind
+}
 
 /** Subscribes a client of the tenant, woken at one or two targets. */
 export async function subscribe(world: World, cast: Cast, random: Random, wish: Wish): Promise<void> {
   const { agent, how, task } = wish
   const { tenant } = agent
   const client = random.pick(cast.clients.filter(one => one.tenant === tenant))
-  const own = cast.targets.filter(one => one.tenant === tenant)
-  const targets = [...new Set([random.pick(own), ...(random.chance(0.2) ? [random.pick(own)] : [])])]
+  const known = cast.targets.filter(one => one.tenant === tenant)
+  const targets = [...new Set([random.pick(known), ...(random.chance(0.2) ? [random.pick(known)] : [])])]
   const states = wish.states ?? (random.chance(0.25) ? everyState : news)
   const id = `sub-${cast.interests.length + 1}`
-  cast.interests.push({ id, client, targets, states, agent, how, ...(task && { task }) })
+  const pass = agent.kind.guarded ? (wish.pass ?? random.pick(passKinds)) : undefined
+  const own = { ...(task && { task }), ...(pass && { pass }) }
+  cast.interests.push({ id, client, targets, states, agent, how, ...own, begun: world.now() })
   const made = await put<Made>(world, tenant, `/v1/subscriptions/${id}`, {
     ...{ agent: agent.name, client: client.name, states, ttlSeconds: yearSeconds },
     targets: targets.map(({ name }) => name),
     ...(how === 'wide' ? { scope: 'agent' } : {}),
     ...(how === 'bound' && { taskId: task?.id }),
+    ...(pass && { credentials: { type: 'bearer', token: tokenOf(pass, id) } }),
   })
   const hook = made.pushNotificationConfig
   if (how === 'wide') agent.wide.push(hook)

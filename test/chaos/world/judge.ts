@@ -1,8 +1,8 @@
 // Judges what clients and targets were told against what the agents really did. It knows the promises, and nothing of how they are kept. Pure.
 import { isNews } from '../../../shared/a2a/task.ts'
-import { present, type Task } from './agents.ts'
+import { barring, present, type Task, trickOf } from './agents.ts'
 import type { Cast, Client, Entry, Interest } from './cast.ts'
-import { isPrompt } from './kinds.ts'
+import { isPlain, isPrompt, isSeeing } from './kinds.ts'
 import type { Stage } from './play.ts'
 import type { Target, Told } from './targets.ts'
 import type { Version } from './words.ts'
@@ -38,6 +38,12 @@ function isKnown({ how, id }: Interest, task: Task, listed: boolean): boolean {
   return how === 'wide' && listed && task.agent.kind.protocol === '1.0'
 }
 
+/** Whether those who wait for a task have no credentials among them that show it. */
+export function isHidden(interests: readonly Interest[]): boolean {
+  const live = interests.filter(({ ending }) => ending === undefined)
+  return live.length > 0 && live.every(({ pass }) => pass !== undefined && !isSeeing(pass))
+}
+
 /**
  * Judges whether the state that a task rests in has arrived wherever it must have by now.
  * @param inPeace nothing has gone wrong since it was pushed, so that even what is no news must be known
@@ -51,7 +57,8 @@ export function judgeRest(
   const { kind } = task.agent
   const version = present(task)
   if (stage === 'prompt' && !isPrompt(kind)) return []
-  if (stage === 'pushed' && kind.trick !== undefined) return []
+  if (stage === 'pushed' && !isPlain(kind)) return []
+  if (isHidden(interests)) return []
   return interests
     .filter(({ ending }) => ending === undefined)
     .filter(({ states }) => states.includes(version.state))
@@ -124,6 +131,15 @@ const tellsState = ({ type, state }: { type: string; state?: string }): boolean 
 const entriesOf = (client: Client, task: Task): Entry[] =>
   (client.byTask.get(task.id) ?? []).filter(tellsState)
 
+const refusal = 'subscription.credentials_expired'
+const alarms: readonly string[] = ['task.lost_access', 'task.orphaned', refusal]
+
+/** What is told of a task that cannot be had: its state is told again once it can. */
+export const isAlarm = ({ type }: Pick<Entry, 'type'>): boolean => alarms.includes(type)
+
+const alarmsOf = (clients: readonly Client[], task: Task): Entry[] =>
+  clients.flatMap(client => client.byTask.get(task.id) ?? []).filter(isAlarm)
+
 const toldOf = (target: Target, task: Task): Told[] => (target.byTask.get(task.id) ?? []).filter(tellsState)
 
 const newest = (target: Target, task: Task): Told | undefined =>
@@ -136,22 +152,28 @@ export function judgeTold(task: Task, interests: readonly Interest[], peace: Pea
   const clients = [...new Set(interests.map(({ client }) => client))]
   const targets = [...new Set(interests.flatMap(interest => interest.targets))]
   return [
+    ...alarmsOf(clients, task).flatMap(alarm => judgeAlarm(task, alarm, interests)),
     ...targets.flatMap(target => judgeDeleted(task, target, interests)),
     ...clients.flatMap(client => {
       const entries = entriesOf(client, task)
+      const own = alarmsOf([client], task)
+      const sharing = interests.filter(interest => interest.client === client).length
       return [
-        ...judgeOrder(task, `inbox ${client.name}`, entries),
+        ...judgeOrder(task, `inbox ${client.name}`, entries, own),
         ...judgeIds(task, `inbox ${client.name}`, entries, 1),
+        ...judgeIds(task, `inbox ${client.name}`, own, sharing),
       ]
     }),
     ...targets.flatMap(target => {
       const told = toldOf(target, task)
-      const sharing = interests.filter(interest => interest.targets.includes(target)).length
+      const sharing = interests.filter(interest => interest.targets.includes(target))
+      // One that was away may have been told of an alarm by a later hint to the same inbox.
+      const hinted = alarmsOf([...new Set(sharing.map(({ client }) => client))], task)
       // Webhooks overtake each other; whoever has a newer revision drops an older one.
       const inOrder = told.toSorted((a, b) => a.rev - b.rev)
       return [
-        ...judgeOrder(task, `target ${target.name}`, inOrder),
-        ...judgeIds(task, `target ${target.name}`, told, sharing),
+        ...judgeOrder(task, `target ${target.name}`, inOrder, hinted),
+        ...judgeIds(task, `target ${target.name}`, told, sharing.length),
         ...judgeRepeats(task, target, told, peace),
       ]
     }),
@@ -173,17 +195,47 @@ function judgeDeleted(task: Task, target: Target, interests: readonly Interest[]
     }))
 }
 
-type Said = { id: string; state: string; rev: number }
+const minute = 60_000
 
-/** What was told, in its order, must be part of what really happened, in its order. */
-function judgeOrder(task: Task, where: string, said: readonly Said[]): Violation[] {
+/** A loss is told only while nobody's credentials show the task, refused ones only to those whose they are. */
+function judgeAlarm(
+  task: Task,
+  { type, at, subscription }: Entry,
+  interests: readonly Interest[],
+): Violation[] {
+  // Clocks differ, and a look takes its time: what it met holds then or a minute later.
+  const times = [at, at + minute]
+  const answersTo = ({ pass }: Interest, time: number) =>
+    barring(task.agent, pass, time) ?? trickOf(task, time)
+  const isTrue =
+    type === refusal
+      ? interests.some(
+          one => one.id === subscription && times.some(time => answersTo(one, time) === 'refuse'),
+        )
+      : !interests
+          .filter(({ begun, ending = Number.POSITIVE_INFINITY }) => begun < at && ending > at + minute)
+          .some(one => times.every(time => answersTo(one, time) === undefined))
+  if (isTrue) return []
+  const says = `${subscription} was told ${type} since ${clockOf(at)}, which was not so`
+  return [{ rule: 'wrong', task: task.id, says }]
+}
+
+type Said = { id: string; type: string; state: string; rev: number }
+
+/**
+ * What was told, in its order, must be part of what really happened, in its order.
+ * @param alarms after which the same may be told again
+ */
+function judgeOrder(task: Task, where: string, said: readonly Said[], alarms: readonly Entry[]): Violation[] {
   const found: Violation[] = []
   const seen = new Set<number>()
   let [rev, step] = [0, -1]
   for (const one of said) {
     if (seen.has(one.rev)) continue
     seen.add(one.rev)
-    const next = task.history.find(version => version.step > step && version.state === one.state)
+    const isAgain = alarms.some(alarm => alarm.rev >= rev && alarm.rev < one.rev)
+    const from = isAgain ? step : step + 1
+    const next = task.history.find(version => version.step >= from && version.state === one.state)
     const story = said.map(({ rev: number, state }) => `${number} ${state}`).join(', ')
     const really = task.history.map(version => version.state).join(' ')
     if (one.rev < rev) found.push({ rule: 'wrong', task: task.id, says: `${where} goes back: ${story}` })
@@ -199,15 +251,18 @@ function judgeOrder(task: Task, where: string, said: readonly Said[]): Violation
   return found
 }
 
-/** A revision has one id for each subscription. */
+/** A revision has one id for each subscription, and so has what is told of its loss. */
 function judgeIds(task: Task, where: string, said: readonly Said[], sharing: number): Violation[] {
-  const ids = new Map<number, Set<string>>()
-  for (const { rev, id } of said) ids.set(rev, (ids.get(rev) ?? new Set()).add(id))
+  const ids = new Map<string, Set<string>>()
+  for (const { rev, type, id } of said) {
+    const name = `${type} of revision ${rev}`
+    ids.set(name, (ids.get(name) ?? new Set()).add(id))
+  }
   return [...ids]
     .filter(([, known]) => known.size > sharing)
-    .map(([rev, known]) => ({
+    .map(([name, known]) => ({
       ...{ rule: 'twice', task: task.id },
-      says: `${where} was told revision ${rev} under ${known.size} ids`,
+      says: `${where} was told ${name} under ${known.size} ids`,
     }))
 }
 

@@ -1,7 +1,7 @@
-// The kinds of agents and of targets, as plain data. Pure.
+// The kinds of agents, of credentials and of targets, as plain data. Pure.
 import type { Protocol } from './words.ts'
 
-/** How an agent answers GetTask wrongly. */
+/** What an agent answers to GetTask instead of the task. */
 export type Trick =
   /** Closes the connection within its answer. */
   | 'cut'
@@ -11,6 +11,10 @@ export type Trick =
   | 'other'
   /** Says that there is no such task. */
   | 'forget'
+  /** 401, 403, 500. */
+  | 'refuse'
+  | 'forbid'
+  | 'fail'
 
 export type AgentKind = {
   name: string
@@ -29,7 +33,15 @@ export type AgentKind = {
   stamps: boolean
   /** Whether it signs its pushes, instead of sending a token. */
   signs: boolean
-  trick?: { how: Trick; chance: number /** For how long after a change, in bent ms. */; forMs: number }
+  /** Whether it wants credentials, and answers to each as it deserves. */
+  guarded: boolean
+  trick?: {
+    /** Each for an equal part of the time; which comes first is another one after each change. */
+    how: readonly Trick[]
+    chance: number
+    /** For how long after a change, in bent ms. */
+    forMs: number
+  }
 }
 
 const honest: AgentKind = {
@@ -42,9 +54,11 @@ const honest: AgentKind = {
   slowMs: 0,
   stamps: true,
   signs: false,
+  guarded: false,
 }
 
 const minute = 60_000
+const inTurn: readonly Trick[] = ['refuse', 'forget', 'fail']
 
 export const agentKinds: readonly AgentKind[] = [
   honest,
@@ -58,14 +72,38 @@ export const agentKinds: readonly AgentKind[] = [
   { ...honest, name: 'terse', pushes: 0.4 },
   { ...honest, name: 'silent', pushes: 0 },
   { ...honest, name: 'polled', pushes: null },
-  { ...honest, name: 'dying', trick: { how: 'cut', chance: 0.4, forMs: Number.POSITIVE_INFINITY } },
-  { ...honest, name: 'busy', trick: { how: 'busy', chance: 1, forMs: minute } },
-  { ...honest, name: 'confused', trick: { how: 'other', chance: 0.5, forMs: 3 * minute } },
-  { ...honest, name: 'forgetful', trick: { how: 'forget', chance: 0.7, forMs: 3 * minute } },
+  { ...honest, name: 'dying', trick: { how: ['cut'], chance: 0.4, forMs: Number.POSITIVE_INFINITY } },
+  { ...honest, name: 'busy', trick: { how: ['busy'], chance: 1, forMs: minute } },
+  { ...honest, name: 'confused', trick: { how: ['other'], chance: 0.5, forMs: 3 * minute } },
+  { ...honest, name: 'forgetful', trick: { how: ['forget'], chance: 0.7, forMs: 3 * minute } },
+  { ...honest, name: 'troubled', trick: { how: inTurn, chance: 1, forMs: 36 * minute } },
+  { ...honest, name: 'guarded', guarded: true },
+  { ...honest, name: 'guarded-silent', guarded: true, pushes: 0 },
+  { ...honest, name: 'guarded-polled', guarded: true, pushes: null },
 ]
 
-/** True for kinds whose pushed news must be known soon: they push everything, and play no tricks. */
-export const isPrompt = ({ pushes, trick }: AgentKind): boolean => pushes === 1 && trick === undefined
+/** True for kinds that answer what they know to whoever asks, at any time. */
+export const isPlain = ({ trick, guarded }: AgentKind): boolean => trick === undefined && !guarded
+
+/** True for kinds whose pushed news must be known soon. */
+export const isPrompt = (kind: AgentKind): boolean => kind.pushes === 1 && isPlain(kind)
+
+/** A kind of credentials: what a guarded agent answers to whoever shows them, always or while they lapse. */
+export type PassKind = { name: string; how?: Trick; lapses?: true }
+
+export const passKinds: readonly PassKind[] = [
+  { name: 'good' },
+  { name: 'refused', how: 'refuse' },
+  { name: 'forbidden', how: 'forbid' },
+  { name: 'blind', how: 'forget' },
+  { name: 'unserved', how: 'fail' },
+  { name: 'crowded', how: 'busy' },
+  { name: 'expiring', how: 'refuse', lapses: true },
+  { name: 'fading', how: 'forget', lapses: true },
+]
+
+/** True for credentials that show the task, if not at any time. */
+export const isSeeing = ({ how, lapses }: PassKind): boolean => how === undefined || lapses === true
 
 export const targetKinds = [
   'fine',

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskState } from '../../../shared/a2a/task.ts'
 import type { Task } from './agents.ts'
 import { type Cast, type Client, type Entry, subscribe, unsubscribe } from './cast.ts'
+import { isSeeing, type PassKind, passKinds } from './kinds.ts'
 import type { Random } from './random.ts'
 import { calm, type Weather } from './weather.ts'
 import type { World } from './world.ts'
@@ -111,6 +112,11 @@ async function beginTasks(world: World, cast: Cast, random: Random, wave: Wave):
     const task = world.agents.begin(agent, `task-${wave.number}-${at}`)
     lives.push({ task, acts: drawActs(random, wave.changes) })
     if (agent.wide.length > 0) return
+    if (agent.kind.guarded) {
+      for (const pass of drawPasses(random))
+        await subscribe(world, cast, random, { agent, how: 'bound', task, pass })
+      return
+    }
     const how = agent.kind.pushes !== null && random.chance(0.2) ? 'unbound' : 'bound'
     await subscribe(world, cast, random, { agent, how, task })
     if (how === 'bound' && random.chance(0.1)) await subscribe(world, cast, random, { agent, how, task })
@@ -118,6 +124,15 @@ async function beginTasks(world: World, cast: Cast, random: Random, wave: Wave):
   // In order, so that the same seed makes the same tasks.
   for (let at = 1; at <= wave.tasks; at++) await make(at)
   return lives
+}
+
+/** Several kinds of credentials, of which one shows the task: whoever asks does not know which. */
+function drawPasses(random: Random): PassKind[] {
+  const count = random.int(2, 4)
+  const seeing = random.int(1, count)
+  return Array.from({ length: count }, (_, at) =>
+    random.pick(at + 1 === seeing ? passKinds.filter(isSeeing) : passKinds),
+  )
 }
 
 /** Something that happens at its time, in ms since the wave's changes began. */

@@ -25,6 +25,7 @@ export function tableOf(figures: Figures, violations: readonly Violation[], wave
     ['looks (GetTask)', figures.looks],
     ['webhooks received', figures.webhooks],
     ['inbox entries read', figures.entries],
+    ['of these of lost tasks and refused credentials', figures.alarms],
     ['processes killed', figures.kills],
     ['calls throttled', figures.throttled],
     ['answers lost', figures.unheard],

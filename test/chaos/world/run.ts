@@ -5,6 +5,7 @@ import { bundleHost, type Program } from './bundle.ts'
 import { type Cast, makeCast } from './cast.ts'
 import {
   interestsOf,
+  isAlarm,
   judgeCursor,
   judgeRest,
   judgeTold,
@@ -43,6 +44,8 @@ export type Figures = {
   looks: number
   webhooks: number
   entries: number
+  /** Of these, what tells of a lost task or of refused credentials. */
+  alarms: number
   kills: number
   throttled: number
   unheard: number
@@ -82,7 +85,7 @@ export async function playRun(plan: Plan): Promise<Outcome> {
     const book: Book = { world, cast, tasks: new Map(), violations: new Map(), peace: [], strained: 0 }
     const waves = await playWaves(plan, book)
     for (const client of cast.clients) note(book, judgeCursor(client, await readWhole(world, client)))
-    note(book, await judgeRemains(world, book.tasks))
+    note(book, await judgeRemains(world, cast, book.tasks))
     return { figures: figuresOf(book), violations: [...book.violations.values()], waves }
   } finally {
     await world.stop()
@@ -100,6 +103,7 @@ async function playWaves(plan: Plan, book: Book): Promise<number> {
     const from = world.now()
     if (storm !== undefined)
       for (const target of cast.targets) target.downUntil = from + (target.kind === 'failing' ? 1_800_000 : 0)
+    for (const { lapses } of cast.agents) lapses.push({ from: from + 5000, until: from + 1_500_000 })
     let inPeace = storm === undefined
     const judge = (stage: Stage, strained: boolean): void => {
       if (strained) inPeace = false
@@ -154,6 +158,7 @@ function figuresOf({ world, cast, tasks, strained }: Book): Figures {
     ...{ events, pushes, looks, strained },
     ...{ webhooks: told.length, kills: hosts.kills(), ...sky.counts },
     entries: cast.clients.reduce((sum, { read }) => sum + read.length, 0),
+    alarms: cast.clients.reduce((sum, { read }) => sum + read.filter(isAlarm).length, 0),
     repeats: cast.targets.reduce((sum, target) => sum + repeatsOf(target.told).length, 0),
   }
 }
