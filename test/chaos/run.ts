@@ -46,7 +46,7 @@ const world = {
 } satisfies Partial<Plan>
 
 const short: Plan = {
-  ...{ ...world, tenants: 2, tasksPerWave: 24, changes: 5 },
+  ...{ ...world, tenants: 2, tasksPerWave: 18, changes: 5 },
   storm: { ...storm, callsPerKill: 130 },
   goesOn: ({ waves, kills }) => waves < 2 || (kills < 15 && waves < 6),
 }

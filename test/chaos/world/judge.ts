@@ -80,7 +80,7 @@ function judgeInterest(task: Task, version: Version, interest: Interest, stage: 
   const missing = (where: string, has: string | undefined): Violation => ({
     rule,
     task: task.id,
-    says: `${where} has ${has ?? 'nothing'} at ${stage}, not ${storyOf(task, version)} (${id}, ${interest.how})`,
+    says: `${where} has ${has ?? 'nothing'} at ${stage}, not ${storyOf(task, version)} (${id}, ${interest.pass?.name ?? interest.how})`,
   })
   const last = entriesOf(client, task).at(-1)
   const missed = last?.state === version.state ? [] : [missing(`inbox ${client.name}`, last?.state)]
