@@ -4,7 +4,7 @@ import type { Subscription, Watch } from './model.ts'
 import { entryIdOf, wakeIdOf, wants } from './policy.ts'
 import { sendDeliver } from './queue.ts'
 import { type Relay, within } from './relay.ts'
-import { readStep } from './steps.ts'
+import { entryNameOf, readStep } from './steps.ts'
 import { appendEntry } from './store/inbox.ts'
 import { targetGroup } from './store/keys.ts'
 import { endsNow, getSubscription, isLive } from './store/subscriptions.ts'
@@ -13,9 +13,11 @@ import type { Facts } from './telling.ts'
 /** Whom a watch concerns: those with a live subscription, and the refs of those whose subscription is over. */
 export type Audience = { live: Subscription[]; gone: string[] }
 
-/** One thing to be told; `name` is what its ids are made of: a revision, or the text of a step. */
+/** One thing to be told; `name` is what the ids of its wakes are made of: a revision, or the text of a step. */
 type News = {
   name: number | string
+  /** What the ids of its entries are made of, if not the same. */
+  entry?: number | string
   rev: number
   state?: TaskState
   tooLarge?: boolean
@@ -60,7 +62,7 @@ export async function publish(relay: Relay, watch: Watch, audience: Audience): P
   for (const text of watch.owed) {
     const { sub: only, ...step } = readStep(text)
     const told = audience.live.filter(({ ref }) => only === undefined || only === ref)
-    await tellAll(relay, watch, told, { name: text, ...step })
+    await tellAll(relay, watch, told, { name: text, entry: entryNameOf(watch, text), ...step })
   }
 }
 
@@ -82,7 +84,7 @@ async function enter(
   if (client === undefined) return undefined
   const { tenant, agent, taskId, contextId } = watch
   const { rev, state, tooLarge, at, data } = news
-  const id = entryIdOf(watch, news.name, client)
+  const id = entryIdOf(watch, news.entry ?? news.name, client)
   const entry = {
     id,
     type: news.type ?? eventType(state ?? 'unknown'),
@@ -105,7 +107,7 @@ async function enter(
 async function wake(
   relay: Relay,
   watch: Watch,
-  { name, ...news }: News,
+  { name, entry: _, ...news }: News,
   { sub, target, seq }: { sub: Subscription; target: string; seq: number | undefined },
 ): Promise<void> {
   const id = wakeIdOf(watch, name, sub.ref, target)

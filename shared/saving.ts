@@ -61,8 +61,8 @@ export async function save(
   const { cancel: _, overdueCancel: __, ...before } = watch
   const after = { ...before, ...wishes, rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
-  const { live } = audience
-  const { steps: back, ...told } = restore(watch, agent, { live, fresh: watch.fresh }, tries, known, now)
+  const joined = { live: audience.live, fresh: watch.fresh }
+  const { steps: back, ...told } = restore(watch, agent, joined, tries, known, now)
   const steps = [...times.steps, ...refusal(after, outcome, now), ...back]
   const publishes = steps.length > 0 || isToldNow(watch, audience, known)
   // A step back is looked at again once it can no longer be a replica's.
@@ -83,21 +83,22 @@ export async function save(
     ...times.saves,
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
-  const joined = publishes ? [] : freshOf(watch, audience)
+  const heard = publishes ? [] : freshOf(watch, audience)
   const againMs = restamp === undefined ? undefined : restampMs(watch, now)
   // Queued first: no timer would bring it soon.
   if (againMs !== undefined) await lookAgain(relay, { ...watch, looked: seen.looked }, againMs)
-  const saved = await saveLook(relay.table, watch, seen, { steps, told: joined })
+  const saved = await saveLook(relay.table, watch, seen, { steps, told: heard })
   if (saved === undefined) return { kind: 'waits', ms: windowMs }
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
   if (publishes) await tell(relay, saved, audience, await nextJudging(relay, saved, audience, times.next))
-  const next = isTerminal(saved.state) ? undefined : standingOf(saved, audience.live)
-  // What waited before has its look on the way.
-  if (next !== undefined && (outcome !== undefined || standingOf(watch, audience.live) === undefined))
-    await cancelSoon(relay, saved, next.notBefore)
-  if (agent.road === 'poll' && !isTerminal(saved.state) && againMs === undefined)
-    await pollAgain(relay, saved, now - changed)
+  if (!isTerminal(saved.state)) {
+    const wish = standingOf(saved, audience.live)
+    // What waited before has its look on the way.
+    const isWaiting = outcome === undefined && standingOf(watch, audience.live) !== undefined
+    if (wish !== undefined && !isWaiting) await cancelSoon(relay, saved, wish.notBefore)
+    if (agent.road === 'poll' && againMs === undefined) await pollAgain(relay, saved, now - changed)
+  }
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
     : shown(saved)

@@ -1,5 +1,5 @@
 // Steps: what is told of a task though no revision says it, such as a budget that ran out. Writes each as one text and reads it. Pure.
-import { type eventType, type TaskState, taskStates } from './a2a/task.ts'
+import { eventType, type TaskState, taskStates } from './a2a/task.ts'
 import type { Watch } from './model.ts'
 import type { Facts } from './telling.ts'
 
@@ -69,6 +69,22 @@ export function readStep(text: string): Step {
     ...(sub !== null && { sub }),
     data: Object.fromEntries([...fields].filter(([name]) => !own.has(name)).map(readFact)),
   }
+}
+
+const alarms: ReadonlySet<string> = new Set(['task.lost_access', 'task.orphaned', 'task.too_large'])
+
+/**
+ * What the id of a step's entry in an inbox is made of. What is told of the task itself is one entry of a client, through
+ * however many of its subscriptions, and the state is that of its revision if the same look found that.
+ */
+export function entryNameOf(watch: Pick<Watch, 'rev' | 'changed'>, text: string): string | number {
+  const { type, state, rev, at } = readStep(text)
+  const tellsState = state !== undefined && type === eventType(state)
+  if (tellsState && rev === watch.rev && at === watch.changed) return rev
+  if (!tellsState && !alarms.has(type)) return text
+  const fields = new URLSearchParams(text)
+  fields.delete('sub')
+  return fields.toString()
 }
 
 const readFact = ([name, value]: [string, string]): [string, string | number] =>

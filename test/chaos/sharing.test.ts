@@ -192,3 +192,26 @@ test('a cancellation that nobody’s credentials may is told as refused once eac
   expect(new Set(tokens).size).toBe(7)
   expect(tokens.length).toBeLessThan(10)
 })
+
+test('what is told of a task is one entry of a client, through however many of its subscriptions', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, bearer('one'))
+  const asked = { taskId, client: client.name, targets: [], ...bearer('two') }
+  await trip.subscribe(id, { ...asked, states: ['completed'] })
+  const entries = async () => (await trip.inbox(client.name)).entries.map(({ type }) => type)
+  answering(agent, taskId, (token, one) => (token === 'one' ? gone(one) : refused()))
+  await trip.pass(hour, 60)
+  answering(agent, taskId, (_, one) => gone(one))
+  await trip.pass(8 * hour, 60)
+  const lost = [expired, 'task.orphaned']
+  expect((await entries()).toSorted()).toEqual(lost)
+  agent.instead(undefined)
+  await trip.pass(12 * hour, 60)
+  expect((await entries()).slice(2)).toEqual(['task.working'])
+  answering(agent, taskId, (_, one) => gone(one))
+  await trip.pass(12 * hour, 60)
+  agent.instead(undefined)
+  agent.put(taskId, asks)
+  await trip.pass(12 * hour, 60)
+  expect((await entries()).slice(3)).toEqual(['task.orphaned', 'task.input_required'])
+  expect(typesTold(client).slice(-2)).toEqual(['task.orphaned', 'task.input_required'])
+})

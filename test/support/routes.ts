@@ -33,7 +33,10 @@ export type SeenWake = {
   attempts: { at: number; verdict: string; status?: number; answer?: string }[]
 }
 
-export type Feed = { entries: { seq: number; taskId: string; state: string; rev: number }[]; next: string }
+export type Feed = {
+  entries: { seq: number; type: string; taskId: string; state: string; rev: number }[]
+  next: string
+}
 
 type Problem = { status: number; code: string; detail?: string }
 

@@ -155,13 +155,10 @@ export function judgeTold(task: Task, interests: readonly Interest[], peace: Pea
     ...alarmsOf(clients, task).flatMap(alarm => judgeAlarm(task, alarm, interests)),
     ...targets.flatMap(target => judgeDeleted(task, target, interests)),
     ...clients.flatMap(client => {
-      const entries = entriesOf(client, task)
-      const own = alarmsOf([client], task)
-      const sharing = interests.filter(interest => interest.client === client).length
+      const sharing = interests.filter(interest => interest.client === client)
       return [
-        ...judgeOrder(task, `inbox ${client.name}`, entries, own),
-        ...judgeIds(task, `inbox ${client.name}`, entries, 1),
-        ...judgeIds(task, `inbox ${client.name}`, own, sharing),
+        ...judgeOrder(task, `inbox ${client.name}`, entriesOf(client, task)),
+        ...judgeInbox(task, client, sharing),
       ]
     }),
     ...targets.flatMap(target => {
@@ -172,8 +169,8 @@ export function judgeTold(task: Task, interests: readonly Interest[], peace: Pea
       // Webhooks overtake each other; whoever has a newer revision drops an older one.
       const inOrder = told.toSorted((a, b) => a.rev - b.rev)
       return [
-        ...judgeOrder(task, `target ${target.name}`, inOrder, hinted),
-        ...judgeIds(task, `target ${target.name}`, told, sharing.length),
+        ...judgeOrder(task, `target ${target.name}`, inOrder),
+        ...judgeIds(task, target, { told, hinted, sharing: sharing.length }),
         ...judgeRepeats(task, target, told, peace),
       ]
     }),
@@ -222,20 +219,15 @@ function judgeAlarm(
 
 type Said = { id: string; type: string; state: string; rev: number }
 
-/**
- * What was told, in its order, must be part of what really happened, in its order.
- * @param alarms after which the same may be told again
- */
-function judgeOrder(task: Task, where: string, said: readonly Said[], alarms: readonly Entry[]): Violation[] {
+/** What was told, in its order, must be part of what really happened, in its order. */
+function judgeOrder(task: Task, where: string, said: readonly Said[]): Violation[] {
   const found: Violation[] = []
   const seen = new Set<number>()
   let [rev, step] = [0, -1]
   for (const one of said) {
     if (seen.has(one.rev)) continue
     seen.add(one.rev)
-    const isAgain = alarms.some(alarm => alarm.rev >= rev && alarm.rev < one.rev)
-    const from = isAgain ? step : step + 1
-    const next = task.history.find(version => version.step >= from && version.state === one.state)
+    const next = task.history.find(version => version.step > step && version.state === one.state)
     const story = said.map(({ rev: number, state }) => `${number} ${state}`).join(', ')
     const really = task.history.map(version => version.state).join(' ')
     if (one.rev < rev) found.push({ rule: 'wrong', task: task.id, says: `${where} goes back: ${story}` })
@@ -251,19 +243,55 @@ function judgeOrder(task: Task, where: string, said: readonly Said[], alarms: re
   return found
 }
 
-/** A revision has one id for each subscription, and so has what is told of its loss. */
-function judgeIds(task: Task, where: string, said: readonly Said[], sharing: number): Violation[] {
-  const ids = new Map<string, Set<string>>()
-  for (const { rev, type, id } of said) {
-    const name = `${type} of revision ${rev}`
-    ids.set(name, (ids.get(name) ?? new Set()).add(id))
+const twice = (task: Task, where: string, what: string): Violation => ({
+  ...{ rule: 'twice', task: task.id },
+  says: `${where} was told ${what} again, for no reason`,
+})
+
+/** A revision is one entry, and one more after each alarm; a loss is told once until the state is told again. */
+function judgeInbox(task: Task, client: Client, sharing: readonly Interest[]): Violation[] {
+  const found: Violation[] = []
+  const told = new Set<number>()
+  const lost = new Map<string, number>()
+  let isAlarmed = false
+  const said = (client.byTask.get(task.id) ?? []).filter(entry => tellsState(entry) || isAlarm(entry))
+  for (const { type, rev } of said) {
+    if (type === refusal) isAlarmed = true
+    else if (alarms.includes(type)) {
+      isAlarmed = true
+      lost.set(type, (lost.get(type) ?? 0) + 1)
+      // Each subscription has a loss of its own, as its credentials show it.
+      if ((lost.get(type) ?? 0) > sharing.length) found.push(twice(task, `inbox ${client.name}`, type))
+    } else {
+      if (told.has(rev) && !isAlarmed) found.push(twice(task, `inbox ${client.name}`, `${type} ${rev}`))
+      told.add(rev)
+      lost.clear()
+      isAlarmed = false
+    }
   }
+  return [...found, ...sharing.flatMap(interest => judgeRefusals(task, client, interest))]
+}
+
+/** Of credentials it is told once that they are refused, and once more after they served. */
+function judgeRefusals({ agent, ...task }: Task, client: Client, { id, pass }: Interest): Violation[] {
+  const most = pass?.lapses === true ? Math.max(agent.lapses.length, 1) : 1
+  const told = (client.byTask.get(task.id) ?? []).filter(
+    ({ type, subscription }) => type === refusal && subscription === id,
+  )
+  return told.length > most ? [twice({ ...task, agent }, `inbox ${client.name}`, `${refusal} of ${id}`)] : []
+}
+
+/** A revision has one id for each subscription, and one more after each alarm. */
+function judgeIds(
+  task: Task,
+  target: Target,
+  { told, hinted, sharing }: { told: readonly Told[]; hinted: readonly Entry[]; sharing: number },
+): Violation[] {
+  const ids = new Map<number, Set<string>>()
+  for (const { rev, id } of told) ids.set(rev, (ids.get(rev) ?? new Set()).add(id))
   return [...ids]
-    .filter(([, known]) => known.size > sharing)
-    .map(([name, known]) => ({
-      ...{ rule: 'twice', task: task.id },
-      says: `${where} was told ${name} under ${known.size} ids`,
-    }))
+    .filter(([of, { size }]) => size > sharing * (1 + hinted.filter(({ rev }) => rev === of).length))
+    .map(([rev, { size }]) => twice(task, `target ${target.name}`, `revision ${rev} under ${size} ids`))
 }
 
 /** What a target took is not sent again, unless something went wrong in between. */
