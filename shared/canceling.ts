@@ -8,7 +8,7 @@ import type { Tries } from './calling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Cancel, Subscription, Trouble, Watch } from './model.ts'
 import { troubleMs } from './policy.ts'
-import { credentialsOf, isRefusal, isUnseen, keptOf, ownersOf, ownOf, type Whose } from './refusals.ts'
+import { credentialsOf, keptOf, ownersOf, ownOf, type Whose } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { writeStep } from './steps.ts'
 import { addTransition } from './store/tails.ts'
@@ -25,7 +25,7 @@ export type Canceled = Looked & { outcome?: Outcome | undefined }
 /** What came of a wish: it is to be asked for again, the agent would not, or else it did. */
 export type Outcome = {
   wish: Cancel
-  /** The agent may do it for somebody else: it refused the credentials, or says to them that there is no such task. */
+  /** The agent may do it for somebody else: it said nothing of the task itself, but refused, or failed. */
   denied?: boolean
   again?: Cancel
   /** `not_cancelable`, `not_supported`, or the trouble that it came to. */
@@ -63,6 +63,7 @@ export function askersFirst(
  * with next. Only once it was asked with everybody's it is refused, or counts as tried once more.
  */
 export function outcomeOf(
+  relay: Pick<Relay, 'now' | 'random'>,
   agent: Agent,
   live: readonly Subscription[],
   { outcome, tries }: Pick<Canceled, 'outcome'> & Tries<Canceled>,
@@ -74,11 +75,24 @@ export function outcomeOf(
   const before = (wish.denied ?? []).filter(name => owners.includes(name) && !now.includes(name))
   const denied = [...before, ...now]
   if (owners.some(name => !denied.includes(name))) return { wish, again: { ...wish, denied } }
-  return { wish, ...(again && { again: { ...again, denied } }), ...(refused && { refused }) }
+  const another = again ?? (tries.some(({ answer }) => mayPass(answer)) ? tryAgain(relay, wish) : undefined)
+  return another === undefined
+    ? { wish, ...(refused && { refused }) }
+    : { wish, again: { ...another, denied } }
 }
 
-const isDenied = (answer: Canceled): boolean =>
-  answer.outcome?.denied === true || (!answer.ok && (isRefusal(answer.trouble) || answer.elsewhere === true))
+const isDenied = (answer: Canceled): boolean => answer.outcome?.denied === true || !answer.ok
+
+const mayPass = (answer: Canceled): boolean =>
+  answer.outcome?.again !== undefined || (!answer.ok && passing.has(answer.trouble))
+
+/** The wish as it is asked for once more, later each time; undefined once that was done often enough. */
+function tryAgain(relay: Pick<Relay, 'now' | 'random'>, wish: Cancel, askedMs = 0): Cancel | undefined {
+  const tries = (wish.tries ?? 0) + 1
+  if (tries >= mostTries) return undefined
+  const waitMs = Math.max(askedMs, troubleMs(tries, drawShare(relay)))
+  return { ...wish, tries, notBefore: relay.now() + Math.min(waitMs, longestWaitMs) }
+}
 
 /**
  * Looks at the task, and asks the agent to cancel it unless it has ended: its end is seen, whatever comes of the wish. An
@@ -99,15 +113,14 @@ export async function cancelAt(
   const came = answer.ok ? { state: answer.task.state } : { trouble: answer.trouble, detail: answer.detail }
   relay.log({ step: 'task.cancel_sent', ...idsOf(watch), by: wish.by, why: wish.why, ...came })
   if (answer.ok) return { ...answer, outcome: { wish } }
-  const denied = isRefusal(answer.trouble) || isUnseen(answer.trouble)
-  const tries = (wish.tries ?? 0) + 1
-  const waitMs = Math.max(answer.retryAfterMs ?? 0, troubleMs(tries, drawShare(relay)))
-  const again = { ...wish, tries, notBefore: relay.now() + Math.min(waitMs, longestWaitMs) }
-  if (passing.has(answer.trouble) && tries < mostTries) return { ...seen, outcome: { wish, denied, again } }
+  const reason = reasons.get(answer.code)
+  const denied = reason === undefined
+  const again = tryAgain(relay, wish, answer.retryAfterMs)
+  if (passing.has(answer.trouble) && again !== undefined) return { ...seen, outcome: { wish, denied, again } }
   const now = await look()
   if (now.ok && now.task.state === 'canceled') return { ...now, outcome: { wish } }
-  if (!now.ok && tries < mostTries) return { ...now, outcome: { wish, denied, again } }
-  return { ...now, outcome: { wish, denied, refused: reasons.get(answer.code) ?? answer.trouble } }
+  if (!now.ok && again !== undefined) return { ...now, outcome: { wish, denied, again } }
+  return { ...now, outcome: { wish, denied, refused: reason ?? answer.trouble } }
 }
 
 /**

@@ -11,6 +11,7 @@ type Seen = {
   isNew: boolean
   rev: number
   state: TaskState | undefined
+  changed: number
 }
 
 /** What is told now, and who still counts as told that its credentials ran out. */
@@ -28,7 +29,7 @@ export function restore(
   agent: Agent,
   { live, fresh }: { live: readonly Subscription[]; fresh: readonly string[] },
   tries: readonly Try[],
-  { change, isNew, rev, state }: Seen,
+  { change, isNew, rev, state, changed }: Seen,
   now: number,
 ): Restored {
   const { alarm, spared = [], expired = [], restored = [] } = watch
@@ -37,9 +38,11 @@ export function restore(
     alarm !== undefined && !spared.includes(ref) && !fresh.includes(ref)
   const ranOut = ({ ref }: Subscription) =>
     expired.some(name => name.startsWith(`${ref} `) && !restored.includes(name))
+  // A new state became so once, whoever is told of it.
+  const at = isNew ? changed : now
   const steps = live
     .filter(sub => (wants(sub, state) ? !isNew && (wasLost(sub) || ranOut(sub)) : wasLost(sub)))
-    .map(({ ref }) => writeStep({ rev, state }, eventType(state), now, { sub: ref }))
+    .map(({ ref }) => writeStep({ rev, state }, eventType(state), at, { sub: ref }))
   const stands = (sub: Subscription) => !tries.some(({ own, answer }) => own === sub && answer.ok)
   const left = live.filter(stands).map(sub => credentialsOf(agent, sub))
   const kept = expired.filter(name => left.includes(name))

@@ -37,10 +37,12 @@ export async function callInVersion<T extends Answer>(
   const now = relay.now()
   const version = versionOf(agent, calls, now)
   const answer = await callAs(relay, { ...agent, version }, subs, call, turns)
-  if (!isMismatch(answer) && (version === agent.version || !isBare(answer))) return answer
+  const said = answer.tries.map(one => one.answer)
+  if (answer.ok || (!said.some(isMismatch) && (version === agent.version || !said.some(isBare))))
+    return answer
   const other: ProtocolVersion = version === '1.0' ? '0.3' : '1.0'
   const second = await callAs(relay, { ...agent, version: other }, subs, call, turns)
-  if (!isUnderstood(second)) return answer
+  if (!second.tries.some(one => isUnderstood(one.answer))) return answer
   const { etag } = agent
   const spoken = other === agent.version ? undefined : { version: other, etag, until: now + spokenMs }
   learnFrom(relay, agent, await noteSpoken(relay.table, agent, spoken))

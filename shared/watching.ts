@@ -191,7 +191,7 @@ async function lookOutside(
     const { since, turns } = ask.waited ?? { since: relay.now(), turns: 0 }
     return { kind: 'busy', afterMs: answer.retryAfterMs ?? windowMs, waited: { since, turns: turns + 1 } }
   }
-  const outcome = outcomeOf(agent, audience.live, answer)
+  const outcome = outcomeOf(relay, agent, audience.live, answer)
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, { ...answer, outcome }, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   const bound = ask.unbound === undefined ? watch : await bind(relay, watch, ask.unbound)

@@ -1,6 +1,6 @@
 // Many wait for one task, each with credentials of its own, and the agent serves them unlike: nobody's troubles are another's news.
 import { beforeAll, expect, test } from 'vitest'
-import { answering, bearer, forbidden, gone, refused, whose } from '../support/bearers.ts'
+import { type Asked, answering, bearer, error, forbidden, gone, refused, whose } from '../support/bearers.ts'
 import type { Answer } from '../support/receiver.ts'
 import { status } from '../support/scripted.ts'
 import { push, statusPush } from '../support/trip.ts'
@@ -215,3 +215,65 @@ test('what is told of a task is one entry of a client, through however many of i
   expect((await entries()).slice(3)).toEqual(['task.orphaned', 'task.input_required'])
   expect(typesTold(client).slice(-2)).toEqual(['task.orphaned', 'task.input_required'])
 })
+
+const canceled = (taskId: string, id: string): Answer => ({
+  body: JSON.stringify({ jsonrpc: '2.0', id, result: { ...status('canceled'), id: taskId } }),
+})
+
+test.each<[string, (asked: Asked) => Answer]>([
+  ['does not serve', () => ({ status: 500 })],
+  ['takes no more calls of', () => ({ status: 429 })],
+  ['fails for', error(-32603)],
+])('a task is canceled with the credentials that may though the agent %s newer ones', async (_, answer) => {
+  const { agent, id, taskId, client } = await world.begin({}, bearer('good'))
+  await trip.subscribe(id, { taskId, ...bearer('less') })
+  answering(agent, taskId, (token, asked) => {
+    if (asked.method !== 'CancelTask') return undefined
+    if (token !== 'good') return answer(asked)
+    agent.put(taskId, status('canceled'))
+    return canceled(taskId, asked.id)
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(3 * hour, 60)
+  expect(typesTold(client)).toEqual(['task.canceled'])
+})
+
+test.each([[500], [429]])(
+  'a cancellation that one may not, and that another is answered %i, is refused in the end',
+  async code => {
+    const { agent, id, taskId, client } = await world.begin({}, bearer('seer'))
+    await trip.subscribe(id, { taskId, ...bearer('less') })
+    answering(agent, taskId, (token, { method }) => {
+      if (token === 'less') return { status: code }
+      return method === 'CancelTask' ? forbidden() : undefined
+    })
+    await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+    await trip.pass(3 * hour, 180)
+    expect(typesTold(client)).toEqual(['task.cancel_refused'])
+    const cancels = agent.calls(taskId).filter(({ method }) => method === 'CancelTask')
+    expect(cancels.length).toBeLessThan(25)
+  },
+)
+
+test.each([[500], [429]])(
+  'a task is seen in the version that its agent speaks now though another is answered %i',
+  async code => {
+    const { agent, id, taskId, client } = await world.begin({}, bearer('good'))
+    await trip.subscribe(id, { taskId, ...bearer('less') })
+    await trip.pass(10 * minute, 10)
+    answering(agent, taskId, (token, asked) => {
+      if (token === 'less') return { status: code }
+      if (asked.method === 'GetTask') return error(-32601)(asked)
+      const question = { kind: 'message', role: 'agent', messageId: 'q', parts: [] }
+      const old = {
+        kind: 'task',
+        id: taskId,
+        contextId: 'c',
+        status: { state: 'input-required', message: question },
+      }
+      return { body: JSON.stringify({ jsonrpc: '2.0', id: asked.id, result: old }) }
+    })
+    await trip.pass(8 * hour, 60)
+    expect(typesTold(client)).toEqual(['task.input_required'])
+  },
+)
