@@ -53,7 +53,7 @@ export function askersFirst(
   live: readonly Subscription[],
   turns: readonly Whose[],
 ): Whose[] {
-  const askers = live.filter(sub => subscriptions.includes(sub.id) && keptOf(tried, sub) === undefined)
+  const askers = live.filter(sub => subscriptions.includes(sub.id) && keptOf(tried, agent, sub) === undefined)
   const place = (own: Whose) => denied.indexOf(credentialsOf(agent, own))
   return [...new Set([...askers.map(ownOf), ...turns])].sort((one, other) => place(one) - place(other))
 }

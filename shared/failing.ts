@@ -164,11 +164,11 @@ async function note(
   const times = await timesNow(relay, { ...before, ...wishes }, audience.live, now)
   const tried = keep(agent, came)
   // Who joins hears of what stands, whatever keeps this look from seeing it again.
-  const anew = marks.alarm === undefined ? alarmAnew({ ...watch, ...marks, tried }, audience) : { steps: [] }
+  const anew = alarmAnew({ ...watch, ...marks, tried }, agent, audience)
   const owed = [...steps, ...anew.steps, ...times.steps, ...refusal(watch, outcome, now)]
   const fault = {
     ...{ trouble, troubleSince, failures, lasting: met, tried, ...marks, ...wishes, ...times.saves },
-    ...(anew.spared !== undefined && { spared: anew.spared }),
+    ...(anew.alarms !== undefined && { alarms: anew.alarms }),
     due: nextDue(
       watch,
       agent,

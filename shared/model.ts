@@ -234,16 +234,14 @@ export type Watch = {
   trouble?: Trouble
   troubleSince?: number
   lasting?: Lasting
-  /** What everybody on it was told of that. */
-  alarm?: TaskAlarm
+  /** What each was told of that last, by ref; those whose own credentials do not say so were told nothing. */
+  alarms?: Record<string, TaskAlarm>
   /** What its tenant was told of it last: `agent` and the etag of an agent whose credentials ran out, or `agent.unusable`. */
   raised?: string
   /** Refs of the subscriptions on it that were told that their credentials ran out, each with when those were given. */
   expired?: string[]
   /** Those of them that were told the state again since, for others saw the task. */
   restored?: string[]
-  /** Refs of those that were not told of the alarm, for their own credentials do not say so. */
-  spared?: string[]
   /** What each one's credentials came to since nobody sees the task, and whose saw it last if not the newest (see refusals.ts). */
   tried?: Tried[]
   served?: { by: string; at: number }

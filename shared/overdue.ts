@@ -3,7 +3,7 @@
 import type { Watch } from './model.ts'
 import { holdMs, leaseMs, startAfter } from './policy.ts'
 import { audienceOf } from './publish.ts'
-import { alarmAnew } from './raising.ts'
+import { agentAlarmed, alarmAnew } from './raising.ts'
 import { type Relay, within } from './relay.ts'
 import { tell } from './saving.ts'
 import { saveTimes } from './store/looks.ts'
@@ -22,13 +22,13 @@ export async function judgeTimes(world: Relay, watch: Watch): Promise<void> {
   const isFired = watch.due !== undefined && watch.due <= now
   const due = isFired && next !== undefined ? Math.min(next, now + holdMs(0)) : sooner(watch, next)
   // Who joins hears of what stands as well.
-  const { steps: anew, ...spares } = alarmAnew(watch, audience)
+  const { steps: anew, ...told } = alarmAnew(watch, await agentAlarmed(relay, watch), audience)
   const owed = [...steps, ...anew]
   if (owed.length > 0) {
     const leased = await leaseWatch(relay.table, watch, {
       ...{ now, start: startAfter(watch, now), until: now + leaseMs },
     })
-    const saved = leased && (await saveTimes(relay.table, leased, { ...saves, ...spares }, owed))
+    const saved = leased && (await saveTimes(relay.table, leased, { ...saves, ...told }, owed))
     if (saved === undefined) return
     await tell(relay, saved, audience)
   }

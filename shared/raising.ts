@@ -16,11 +16,11 @@ import {
 } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { freshOf } from './saving.ts'
-import { readStep, writeStep } from './steps.ts'
+import { writeStep } from './steps.ts'
 import { getAgent } from './store/agents.ts'
 
 /** Marks of what was told, and what is told now. */
-type Marks = Pick<Watch, 'alarm' | 'raised' | 'expired' | 'spared'> & { steps: string[] }
+type Marks = Pick<Watch, 'alarms' | 'raised' | 'expired'> & { steps: string[] }
 
 /** The same, with what the trouble has come to, if nobody's credentials may come to something better any more. */
 export type Raised = Marks & { reached: Alarm | undefined }
@@ -74,34 +74,37 @@ const unusableMark = 'agent.unusable'
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
+/** The agent of a task of which an alarm stands: read anew, for it may just have been given other credentials. */
+export const agentAlarmed = async (
+  { table }: Pick<Relay, 'table'>,
+  { tenant, agent, alarms }: Watch,
+): Promise<Agent | undefined> => (alarms === undefined ? undefined : getAgent(table, tenant, agent))
+
 /**
  * What was told of a trouble that stands is told to whoever joined since, and to nobody else: that the task is lost to
- * those only whose own credentials were tried and do not show it, for others' may.
- * @returns the steps, and who is spared from now on if somebody joins them: a look tells these once it is so for them
+ * those only whose own credentials were tried and do not show it, for others' may. A look tells these once it is so.
+ * @param agent as it is registered now: what its credentials of before came to says nothing of those that it has
  */
-export function alarmAnew(watch: Watch, audience: Audience): Pick<Marks, 'steps' | 'spared'> {
-  const { alarm, lasting, tried = [], spared = [] } = watch
+export function alarmAnew(
+  watch: Watch,
+  agent: Agent | undefined,
+  audience: Audience,
+): Pick<Marks, 'steps' | 'alarms'> {
+  const { alarms = {}, lasting, tried = [] } = watch
+  const told = Object.values(alarms)
+  const type = lasting?.trouble === 'too_large' ? told.find(one => !isLost(one)) : undefined
+  const alarm = type ?? told.find(isLost) ?? told[0]
   if (alarm === undefined || lasting === undefined) return { steps: [] }
-  // After a crash it may be owed still, to everybody or to some of them.
-  const owed = watch.owed.map(readStep).filter(({ type }) => type === alarm)
-  if (owed.some(({ sub }) => sub === undefined)) return { steps: [] }
-  const known = new Set([...spared, ...owed.map(({ sub }) => sub)])
-  const fresh = freshOf(watch, audience).filter(ref => !known.has(ref))
-  const late = audience.live.filter(({ ref }) => fresh.includes(ref))
-  // Those that the agent's own credentials serve stand alike.
-  const told = audience.live.filter(({ ref }) => !watch.fresh.includes(ref) && !spared.includes(ref))
-  const areTold = told.some(sub => ownOf(sub) === undefined)
-  const mayHope = (sub: Subscription) =>
-    isLost(alarm) &&
-    !(ownOf(sub) === undefined && areTold) &&
-    !isUnseen(keptOf(tried, sub)?.trouble ?? 'unreachable')
-  const hopeful = late.filter(mayHope).map(({ ref }) => ref)
-  return {
-    steps: late
-      .filter(({ ref }) => !hopeful.includes(ref))
-      .map(({ ref: sub }) => writeStep(watch, alarm, lasting.since, { sub })),
-    ...(hopeful.length > 0 && { spared: [...spared, ...hopeful] }),
-  }
+  const fresh = freshOf(watch, audience)
+  // Those that the agent's own credentials serve stand alike, as long as these are the same.
+  const isSame = agent !== undefined && agent.updatedAt < (watch.troubleSince ?? 0)
+  const areTold = isSame && audience.live.some(sub => ownOf(sub) === undefined && isLost(alarms[sub.ref]))
+  const isSo = (sub: Subscription) =>
+    !isLost(alarm) ||
+    (ownOf(sub) === undefined && areTold) ||
+    isUnseen((agent && keptOf(tried, agent, sub))?.trouble ?? 'unreachable')
+  const late = audience.live.filter(sub => fresh.includes(sub.ref) && isSo(sub))
+  return tellEach(watch, late, audience.live, { alarm, since: lasting.since })
 }
 
 /** Some credentials are yet to be tried, or to be refused a second time. */
@@ -113,7 +116,7 @@ const isLost = (alarm: Alarm | undefined): boolean =>
   alarm === 'task.lost_access' || alarm === 'task.orphaned'
 
 /**
- * What everybody on the watch is told, once. That the task cannot be had is no news to those whose own credentials are
+ * What each on the watch is told, once. That the task cannot be had is no news to those whose own credentials are
  * refused, or not served: they are told it once those, or others of theirs, do not show it.
  */
 function raiseTask(
@@ -123,22 +126,32 @@ function raiseTask(
   { alarm, since }: { alarm: Alarm | undefined; since: number },
 ): Marks {
   if (alarm === undefined || alarm === 'subscription.credentials_expired') return { steps: [] }
-  const stepFor = (type: TaskAlarm, sub?: string) =>
-    writeStep(watch, type, since, sub === undefined ? {} : { sub })
-  const isSpared = (sub: Subscription) =>
-    isLost(alarm) && !isUnseen(cameOf(came, ownOf(sub))?.trouble ?? 'not_found')
-  const spared = live.filter(isSpared).map(({ ref }) => ref)
-  const { alarm: told } = watch
-  if (told === alarm || (told !== undefined && isLost(alarm) && isLost(told))) {
-    const left = (watch.spared ?? []).filter(ref => spared.includes(ref))
-    const due = live.filter(({ ref }) => watch.spared?.includes(ref) && !left.includes(ref))
-    return due.length === 0
-      ? { steps: [] }
-      : { spared: left, steps: due.map(({ ref }) => stepFor(told, ref)) }
-  }
-  const heard = live.filter(({ ref }) => !spared.includes(ref))
-  const steps = spared.length === 0 ? [stepFor(alarm)] : heard.map(({ ref }) => stepFor(alarm, ref))
-  return { alarm, spared, steps }
+  // What was told to some stands for all.
+  const type = isLost(alarm) ? (Object.values(watch.alarms ?? {}).find(isLost) ?? alarm) : alarm
+  const isSo = (sub: Subscription) =>
+    !isLost(alarm) || isUnseen(cameOf(came, ownOf(sub))?.trouble ?? 'not_found')
+  return tellEach(watch, live.filter(isSo), live, { alarm: type, since })
+}
+
+/** Tells those of some who were not told the same before, by one step if these are all on the watch. */
+function tellEach(
+  watch: Watch,
+  some: readonly Subscription[],
+  live: readonly Subscription[],
+  { alarm, since }: { alarm: TaskAlarm; since: number },
+): Pick<Marks, 'steps' | 'alarms'> {
+  const { alarms = {} } = watch
+  const due = some.filter(({ ref }) => alarms[ref] !== alarm)
+  if (due.length === 0) return { steps: [] }
+  const steps =
+    due.length === live.length
+      ? [writeStep(watch, alarm, since)]
+      : due.map(({ ref: sub }) => writeStep(watch, alarm, since, { sub }))
+  const told = live.flatMap(sub => {
+    const last = due.includes(sub) ? alarm : alarms[sub.ref]
+    return last === undefined ? [] : [[sub.ref, last] as const]
+  })
+  return { steps, alarms: Object.fromEntries(told) }
 }
 
 /** Each is told once of the credentials that it has: of others that are given later anew. */

@@ -66,11 +66,11 @@ export function cameTo(
   return [...untouched, ...now].map(({ of, ...came }) => ({ own: owners.get(of), ...came }))
 }
 
-function cameAgain(before: Tried | undefined, { trouble, elsewhere }: Failure): Omit<Tried, 'of'> {
+function cameAgain(before: Tried | undefined, { trouble, busy }: Failure): Omit<Tried, 'of'> {
   const times = (before?.times ?? 0) + (isRefusal(trouble) ? 1 : 0)
   if (isRefusal(trouble) || isUnseen(trouble) || trouble === 'too_large') return { trouble, times }
-  // A token endpoint that does not serve for long is a refusal in the end.
-  const vain = (before?.vain ?? 0) + (elsewhere === true ? 0 : 1)
+  // Another worker who renews the token is nobody's trouble.
+  const vain = (before?.vain ?? 0) + (busy === true ? 0 : 1)
   return { trouble, times, vain }
 }
 
@@ -119,10 +119,8 @@ export function hopeOf(came: readonly Came[], tries: readonly Try[]): Pick<Tried
 }
 
 /** What a subscription's credentials came to, as its watch keeps that, if they were tried. */
-export const keptOf = (tried: readonly Tried[], sub: Subscription): Tried | undefined =>
-  tried.find(({ of }) =>
-    sub.credentials === undefined ? of.startsWith('agent ') : of === `${sub.ref} ${sub.credentialsAt ?? 0}`,
-  )
+export const keptOf = (tried: readonly Tried[], agent: Agent, sub: Subscription): Tried | undefined =>
+  tried.find(({ of }) => of === credentialsOf(agent, ownOf(sub)))
 
 /** What one's credentials came to, if they were tried. */
 export const cameOf = (came: readonly Came[], own: Whose): Came | undefined =>

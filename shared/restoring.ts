@@ -32,10 +32,9 @@ export function restore(
   { change, isNew, rev, state, changed }: Seen,
   now: number,
 ): Restored {
-  const { alarm, spared = [], expired = [], restored = [] } = watch
+  const { alarms = {}, expired = [], restored = [] } = watch
   if (change === 'back' || state === undefined) return { steps: [], ...named(expired, restored) }
-  const wasLost = ({ ref }: Subscription) =>
-    alarm !== undefined && !spared.includes(ref) && !fresh.includes(ref)
+  const wasLost = ({ ref }: Subscription) => alarms[ref] !== undefined && !fresh.includes(ref)
   const ranOut = ({ ref }: Subscription) =>
     expired.some(name => name.startsWith(`${ref} `) && !restored.includes(name))
   // A new state became so once, whoever is told of it.

@@ -23,7 +23,7 @@ import {
   windowMs,
 } from './policy.ts'
 import { type Audience, audienceOf } from './publish.ts'
-import { alarmAnew } from './raising.ts'
+import { agentAlarmed, alarmAnew } from './raising.ts'
 import { turnsOf } from './refusals.ts'
 import { type Relay, within } from './relay.ts'
 import { judge, save, tell } from './saving.ts'
@@ -147,10 +147,9 @@ async function lookInside(
     const { steps, saves, next } = isTerminal(watch.state)
       ? await timesNow(relay, watch, audience.live, relay.now())
       : { steps: [], saves: {}, next: undefined }
-    const { steps: anew, ...spares } = alarmAnew(watch, audience)
+    const { steps: anew, ...told } = alarmAnew(watch, await agentAlarmed(relay, watch), audience)
     const owed = [...steps, ...anew]
-    const isChanged = owed.length > 0 || spares.spared !== undefined
-    const timed = isChanged ? await saveTimes(relay.table, watch, { ...saves, ...spares }, owed) : watch
+    const timed = owed.length > 0 ? await saveTimes(relay.table, watch, { ...saves, ...told }, owed) : watch
     if (timed !== undefined) await tell(relay, timed, audience, next)
     return ended ? shown(watch) : { kind: 'waits', ms: windowMs }
   }

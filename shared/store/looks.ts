@@ -74,8 +74,8 @@ export async function saveLook(
   return saved.ok && saved.item ? read(watch.key, saved.item) : undefined
 }
 
-const isTold = ({ alarm, expired = [], restored = [] }: Watch): boolean =>
-  alarm !== undefined || expired.some(name => !restored.includes(name))
+const isTold = ({ alarms, expired = [], restored = [] }: Watch): boolean =>
+  alarms !== undefined || expired.some(name => !restored.includes(name))
 
 /** Wishes that no longer stand: only those that this look knew of, for another may have been made meanwhile. */
 const withdrawn = (watch: Wishes, saved: Wishes) =>
@@ -84,7 +84,7 @@ const withdrawn = (watch: Wishes, saved: Wishes) =>
   )
 
 /** What a look that gave no task saves. */
-export type Fault = Pick<Watch, 'overdueAt' | 'alarm' | 'raised' | 'spared'> &
+export type Fault = Pick<Watch, 'overdueAt' | 'alarms' | 'raised'> &
   Wishes & {
     trouble: Trouble
     troubleSince: number
@@ -116,7 +116,7 @@ export async function saveTrouble(
 export async function saveTimes(
   table: Table,
   watch: Watch,
-  saves: Pick<Watch, 'overdueAt' | 'overdueCancel' | 'spared'>,
+  saves: Pick<Watch, 'overdueAt' | 'overdueCancel' | 'alarms'>,
   steps: string[],
 ): Promise<Watch | undefined> {
   return saveFacts(table, watch, { ...saves, lease: watch.lease }, steps)

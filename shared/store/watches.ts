@@ -131,9 +131,9 @@ export async function leaveWatch(table: Table, watch: string, ref: string, now: 
     'attribute_exists(#pk)',
   )
   if (!left.ok || left.item === undefined) return
-  const { rev, alarm, lost, subs } = left.item
+  const { rev, alarms, lost, subs } = left.item
   // It was told as a task that is not to be had: whoever has it listed yet does not begin with it anew at once.
-  if (rev === 0 && alarm !== undefined) await noteLost(table, { key: watch, lost }, ref, now)
+  if (rev === 0 && alarms?.[ref] !== undefined) await noteLost(table, { key: watch, lost }, ref, now)
   if (subs === undefined) await endWatch(table, watch, now)
 }
 
@@ -158,16 +158,15 @@ export const troubled = [
   'troubleSince',
   'lasting',
   'failures',
-  'alarm',
+  'alarms',
   'expired',
   'restored',
-  'spared',
   'tried',
   'raised',
 ] as const
 
 /** What of it was told: only the task itself takes it back, not an older answer. */
-export const alarmed: ReadonlySet<string> = new Set(['lasting', 'alarm', 'spared'])
+export const alarmed: ReadonlySet<string> = new Set(['lasting', 'alarms'])
 
 /** Ends a watch nobody is subscribed to: no timer, nothing to be told or asked for, kept for a while. Somebody who joins meanwhile wins. */
 export const endWatch = (table: Table, watch: string, now: number) =>
