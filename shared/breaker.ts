@@ -34,6 +34,8 @@ export type Calls = {
   opens?: number
   /** The agent asked for it by `Retry-After`. */
   asked?: boolean
+  /** Until when it is left alone once the call is over that is made meanwhile with other credentials than it asked to wait. */
+  visit?: number
   /** Since when calls were failing when that was told as `agent.unreachable`. */
   told?: number
   /** The version that it spoke instead of the one it was registered with (`etag` names that), and until when to begin with it. */
@@ -66,23 +68,29 @@ export const freeSlots = (calls: Calls, limit: number, now: number): number[] =>
 
 const slotsOf = (limit: number): number[] => Array.from({ length: limit }, (_, slot) => slot)
 
-/** What a call's end says of its agent: it answered, whatever it was; it did not; or it asks to be left alone. */
+/**
+ * What a call's end says of its agent: it answered, whatever it was; it did not; or it asks to be left alone, for so long.
+ * Without a time it asked that of one subscription's credentials: whether it takes no calls of others is yet to be seen.
+ */
 export type Sign =
   | { kind: 'answered' }
   | { kind: 'failed'; fault: string }
-  | { kind: 'asked'; ms: number; fault: string }
+  | { kind: 'asked'; ms?: number; fault: string }
+
+/** How a call ended, and whether it was made with a subscription's own credentials. */
+export type Heard = ({ ok: true } | Failure) & { own?: boolean }
 
 /**
  * Reads the sign in an answer. A refusal is an answer; only who cannot serve anybody is left alone.
  * @returns undefined if the agent had no part in it
  */
-export function signOf(answer: { ok: true } | Failure): Sign | undefined {
+export function signOf(answer: Heard): Sign | undefined {
   if (!answer.ok && answer.elsewhere === true) return undefined
   if (answer.ok || (answer.trouble !== 'unreachable' && answer.trouble !== 'rate_limited'))
     return { kind: 'answered' }
   const { detail: fault, retryAfterMs } = answer
   if (retryAfterMs === undefined || retryAfterMs === 0) return { kind: 'failed', fault }
-  return { kind: 'asked', ms: Math.min(retryAfterMs, mostAskedMs), fault }
+  return { kind: 'asked', fault, ...(answer.own !== true && { ms: Math.min(retryAfterMs, mostAskedMs) }) }
 }
 
 /** True when an agent that failed again is to be left alone. */

@@ -1,6 +1,7 @@
 // Opens what is needed to call an agent as one principal, and calls. Secrets are opened at run time only and never travel in messages.
 import type { Endpoint, Shown } from './a2a/endpoint.ts'
 import type { Failure } from './a2a/trouble.ts'
+import type { Heard } from './breaker.ts'
 import { type Granting, type Held, tokenFor } from './granting.ts'
 import { canonical } from './hash.ts'
 import type { Agent, Credentials, OAuth, Subscription } from './model.ts'
@@ -81,11 +82,14 @@ export async function callAs<T extends Answer>(
 
 /**
  * What the agent itself said, if it was asked: a token endpoint says nothing of how it fares. That it does not serve some
- * says nothing either, if it answers others.
+ * says nothing either, if it answers others; and what it says to its own credentials says more than what a subscription's
+ * are told.
  */
-export function heardOf<T extends Answer>(answer: T & Tries): Answer {
-  const said = answer.tries.map(one => one.answer).filter(one => one.ok || one.elsewhere !== true)
-  return said.findLast(one => one.ok || !isUnserved(one)) ?? said.at(-1) ?? answer
+export function heardOf<T extends Answer>(answer: T & Tries): Heard {
+  const said = answer.tries.filter(one => one.answer.ok || one.answer.elsewhere !== true)
+  const served = said.findLast(one => one.answer.ok || !isUnserved(one.answer))
+  const heard = served ?? said.find(({ own }) => own === undefined) ?? said.at(-1)
+  return heard === undefined ? answer : { ...heard.answer, own: heard.own !== undefined }
 }
 
 const isUnserved = ({ trouble }: Failure): boolean => trouble === 'unreachable' || trouble === 'rate_limited'

@@ -83,7 +83,7 @@ export async function inTrouble(
 ): Promise<Looked> {
   const { unbound } = ask
   const { live } = audience
-  const fault = faultOf(relay, watch, cameTo(watch, agent, live, answer.tries), answer)
+  const fault = faultOf(relay, watch, cameTo(watch, agent, live, answer.tries, relay.now()), answer)
   const { trouble, failures, lasting, elsewhere, came, afterMs, outcome } = fault
   relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail: answer.detail, failures })
   if (trouble === 'wrong_task') await noteWrong(relay, watch)

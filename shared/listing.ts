@@ -5,6 +5,8 @@ import type { Endpoint } from './a2a/endpoint.ts'
 import { isTerminal, type Task } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { allEnded } from './abreast.ts'
+import { mostAskedMs } from './breaker.ts'
+import { heardOf } from './calling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Subscription, Trouble, Watch } from './model.ts'
 import { seenOf } from './permits.ts'
@@ -52,10 +54,20 @@ export type Swept = {
   page?: Page | undefined
   /** What came of the first page: missing when it was not asked for. */
   first?: 'listed' | Trouble
+  /** For how long the agent asked the subscription's own credentials to wait (ms). */
+  waitMs: number
 }
 
 /** What one sweep is about, and what it has left. */
-type Sweep = { relay: Relay; sub: Subscription; agent: Agent; began: number; lost: number; full: boolean }
+type Sweep = {
+  relay: Relay
+  sub: Subscription
+  agent: Agent
+  began: number
+  lost: number
+  full: boolean
+  waitMs: number
+}
 
 /**
  * Queues a look for every task that is not known in the state the agent lists. The first page is read each time, for
@@ -63,7 +75,7 @@ type Sweep = { relay: Relay; sub: Subscription; agent: Agent; began: number; los
  */
 export async function goThrough(relay: Relay, sub: Subscription, agent: Agent): Promise<Swept> {
   const began = relay.now()
-  const sweep: Sweep = { relay, sub, agent, began, lost: lostAtMost, full: false }
+  const sweep: Sweep = { relay, sub, agent, began, lost: lostAtMost, full: false, waitMs: 0 }
   const kept = goesOn(sub.sweepPage, agent, began) ? sub.sweepPage : undefined
   const shown = new Set<string>()
   const tokens = new Set<string>()
@@ -73,7 +85,7 @@ export async function goThrough(relay: Relay, sub: Subscription, agent: Agent): 
   let second: Page | undefined
   let first: Swept['first']
   const end = (ended: Swept['ended'], page?: Page): Swept => ({
-    ...{ ended, looks, began: (kept ?? page)?.began ?? began },
+    ...{ ended, looks, began: (kept ?? page)?.began ?? began, waitMs: sweep.waitMs },
     ...(first !== undefined && { first }),
     ...(page !== undefined && page.token.length <= longestToken && { page }),
   })
@@ -125,14 +137,16 @@ async function callInTurn<T extends { ok: true } | Failure>(
   call: (endpoint: Endpoint) => Promise<T>,
 ): Promise<T | Failure | undefined> {
   const { relay, sub, agent } = sweep
-  const entered = await enterAgent(relay, agent)
+  const entered = await enterAgent(relay, agent, undefined, () => sub.credentials !== undefined)
   if (!entered.ok) {
     sweep.full = entered.why === 'full'
     await endWait(relay, agent, entered.waited)
     return undefined
   }
   const answer = await callInVersion(relay, { agent, calls: seenOf(relay, agent).calls }, [sub], call)
-  await leaveAgent(relay, agent, entered.turn, answer)
+  await leaveAgent(relay, agent, entered.turn, heardOf(answer))
+  if (!answer.ok && mayPass(answer) && sub.credentials !== undefined)
+    sweep.waitMs = Math.min(answer.retryAfterMs ?? 0, mostAskedMs)
   return answer
 }
 

@@ -196,9 +196,9 @@ export type Lasting = { trouble: Trouble; since: number; times: number; row: num
 
 /**
  * What credentials came to: whose, and when those were given; at which trouble they ended last, how often they were refused,
- * and how many answers in a row said nothing of them or the task.
+ * how many answers in a row said nothing of them or the task, and until when the agent asked a subscription's own to wait.
  */
-export type Tried = { of: string; trouble: Trouble; times: number; vain?: number }
+export type Tried = { of: string; trouble: Trouble; times: number; vain?: number; until?: number }
 
 /** Our record of one task as one principal sees it. It is written at every look, so it holds nothing large: under 1 KB with a few subscriptions. */
 export type Watch = {

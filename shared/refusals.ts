@@ -1,5 +1,6 @@
 // Says whose credentials are tried next for a task, and what each one's came to, as its watch keeps that. Pure.
 import type { Failure } from './a2a/trouble.ts'
+import { mostAskedMs } from './breaker.ts'
 import type { Agent, Subscription, Tried, Trouble, Watch } from './model.ts'
 import { aheadTries } from './policy.ts'
 
@@ -53,17 +54,19 @@ export function cameTo(
   agent: Agent,
   subs: readonly Subscription[],
   tries: readonly Try[],
+  now: number,
 ): Came[] {
   const owners = new Map(ownersOf(subs).map(own => [credentialsOf(agent, own), own]))
   const before = watch.tried ?? []
-  const now = tries.flatMap(({ own, answer }) => {
+  const touched = tries.flatMap(({ own, answer }) => {
     const of = credentialsOf(agent, own)
     if (!owners.has(of) || answer.ok) return []
     const earlier = before.find(one => one.of === of)
-    return [{ of, ...cameAgain(earlier, answer) }]
+    const untilMs = own === undefined ? undefined : askedMs(answer)
+    return [{ of, ...cameAgain(earlier, answer), ...(untilMs !== undefined && { until: now + untilMs }) }]
   })
-  const untouched = before.filter(({ of }) => owners.has(of) && !now.some(one => one.of === of))
-  return [...untouched, ...now].map(({ of, ...came }) => ({ own: owners.get(of), ...came }))
+  const untouched = before.filter(({ of }) => owners.has(of) && !touched.some(one => one.of === of))
+  return [...untouched, ...touched].map(({ of, ...came }) => ({ own: owners.get(of), ...came }))
 }
 
 function cameAgain(before: Tried | undefined, { trouble, busy }: Failure): Omit<Tried, 'of'> {
@@ -72,6 +75,26 @@ function cameAgain(before: Tried | undefined, { trouble, busy }: Failure): Omit<
   // Another worker who renews the token is nobody's trouble.
   const vain = (before?.vain ?? 0) + (busy === true ? 0 : 1)
   return { trouble, times, vain }
+}
+
+/** For how long the agent asked to be left alone. */
+function askedMs({ trouble, elsewhere, retryAfterMs = 0 }: Failure): number | undefined {
+  const isAsked = retryAfterMs > 0 && elsewhere !== true
+  return isAsked && (trouble === 'rate_limited' || trouble === 'unreachable')
+    ? Math.min(retryAfterMs, mostAskedMs)
+    : undefined
+}
+
+/** Those of them that may be shown now, and for how long the agent asked the first of the others to wait. */
+export function readyOf(
+  { tried = [] }: Kept,
+  agent: Agent,
+  turns: readonly Whose[],
+  now: number,
+): { order: Whose[]; waitMs: number } {
+  const untilOf = (own: Whose) => tried.find(({ of }) => of === credentialsOf(agent, own))?.until ?? 0
+  const waits = turns.map(own => untilOf(own) - now).filter(left => left > 0)
+  return { order: turns.filter(own => untilOf(own) <= now), waitMs: Math.min(...waits) }
 }
 
 /** The same as the watch keeps it. */

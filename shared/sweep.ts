@@ -49,10 +49,12 @@ async function sweep(relay: Relay, sub: Subscription): Promise<void> {
   const now = relay.now()
   const agent = await getAgent(relay.table, sub.tenant, sub.agent)
   const swept: Swept =
-    agent === undefined ? { ended: 'unable', looks: 0, began: now } : await goThrough(relay, sub, agent)
+    agent === undefined
+      ? { ended: 'unable', looks: 0, began: now, waitMs: 0 }
+      : await goThrough(relay, sub, agent)
   const { ended, looks, page, began } = swept
   await recordSweep(relay.table, sub.ref, {
-    sweepAt: now + untilNext(swept, now),
+    sweepAt: now + Math.max(untilNext(swept, now), swept.waitMs),
     // What changes while a list is gone through in parts moves within it: the next list begins where this one did.
     sweptAt: ended === 'all' ? began : (sub.sweptAt ?? sub.createdAt),
     page,

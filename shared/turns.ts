@@ -1,6 +1,7 @@
 // Lets calls to an agent in, so many at a time, and leaves it alone while it does not answer. Whoever is refused puts his work off; calls nobody itself.
 import {
   type Calls,
+  type Heard,
   openForMs,
   probeMs,
   queueMs,
@@ -20,6 +21,7 @@ import type { Relay } from './relay.ts'
 import {
   closeBreaker,
   countFailure,
+  endVisit,
   forgetFailures,
   forgetWaiting,
   getCalls,
@@ -30,8 +32,11 @@ import {
 
 type World = Pick<Relay, 'table' | 'queues' | 'now' | 'random' | 'log' | 'permits'>
 
-/** The probe of an agent that was left alone, named by the time until which it may take, and what was known then. */
-type Probe = { until: number; calls: Calls }
+/**
+ * The probe of an agent that was left alone, named by the time until which it may take, and what was known then. A visit
+ * is one while that time is not over, which it leaves as it was.
+ */
+type Probe = { until: number; calls: Calls; visit?: number }
 
 /** The right to call an agent. */
 export type Turn = { permit: Permit } | { probe: Probe }
@@ -41,24 +46,47 @@ export type Entered =
   | { ok: true; turn: Turn }
   | { ok: false; afterMs: number; waited: Waited; why: 'full' | 'left_alone' }
 
-/** Asks to be let in. @param waited what the message says that asks again */
-export async function enterAgent(relay: World, agent: Callee, waited?: Waited): Promise<Entered> {
+/**
+ * Asks to be let in.
+ * @param waited what the message says that asks again
+ * @param isOwn whether none but subscriptions' own credentials will be shown: only asked while others are told to wait
+ */
+export async function enterAgent(
+  relay: World,
+  agent: Callee,
+  waited?: Waited,
+  isOwn: () => Promise<boolean> | boolean = () => false,
+): Promise<Entered> {
   const got = await takePermit(relay, agent)
   if (got.ok) return letIn(relay, agent, { permit: got.permit }, waited)
-  return enterOpen(relay, agent, waited)
+  return enterOpen(relay, agent, waited, isOwn)
 }
 
-/** An agent that is left alone lets one call in to try it, once its time is over. */
-async function enterOpen(relay: World, agent: Callee, waited?: Waited): Promise<Entered> {
+/**
+ * An agent that is left alone lets one call in to try it, once its time is over. One that asked for that asked it of its
+ * own credentials: those of subscriptions are let in before, one call at a time.
+ */
+async function enterOpen(
+  relay: World,
+  agent: Callee,
+  waited: Waited | undefined,
+  isOwn: () => Promise<boolean> | boolean,
+): Promise<Entered> {
   const now = relay.now()
   const { calls } = seenOf(relay, agent)
-  if (calls.openUntil === undefined || stateOf(calls, now) === 'open') return refuse(relay, agent, waited)
+  const { openUntil, asked, visit } = calls
+  const isOpen = stateOf(calls, now) === 'open'
+  const mayVisit = isOpen && asked === true && visit === undefined && (await isOwn())
+  if (openUntil === undefined || (isOpen && !mayVisit)) return refuse(relay, agent, waited)
   const until = now + probeMs
-  const taken = await takeProbe(relay.table, agent, calls.openUntil, until)
+  const taken = await takeProbe(relay.table, agent, openUntil, {
+    until,
+    ...(mayVisit && { visit: openUntil }),
+  })
   const found = (taken.ok ? taken.item : taken.old) ?? calls
   learn(relay, agent, found)
   return taken.ok
-    ? letIn(relay, agent, { probe: { until, calls: found } }, waited)
+    ? letIn(relay, agent, { probe: { until, calls: found, ...(mayVisit && { visit: openUntil }) } }, waited)
     : refuse(relay, agent, waited)
 }
 
@@ -99,14 +127,13 @@ async function refuse(relay: World, agent: Callee, before?: Waited): Promise<Ent
   return { ok: false, afterMs, waited: { since, turns: turns + 1 }, why }
 }
 
-type Answer = Parameters<typeof signOf>[0]
-
 /** Ends a turn and learns from its answer. @param answer missing when the agent was not called after all */
-export async function leaveAgent(relay: World, agent: Callee, turn: Turn, answer?: Answer): Promise<void> {
+export async function leaveAgent(relay: World, agent: Callee, turn: Turn, answer?: Heard): Promise<void> {
   const sign = answer && signOf(answer)
   if ('probe' in turn) return endProbe(relay, agent, turn.probe, sign)
-  if (sign?.kind === 'failed') await countOne(relay, agent, sign.fault)
-  else if (sign?.kind === 'asked') await open(relay, agent, sign, seenOf(relay, agent).calls)
+  if (sign?.kind === 'asked' && sign.ms !== undefined)
+    await open(relay, agent, sign, seenOf(relay, agent).calls)
+  else if (sign?.kind === 'failed' || sign?.kind === 'asked') await countOne(relay, agent, sign)
   else if (sign !== undefined && seenOf(relay, agent).calls.failures !== undefined) {
     const forgot = await forgetFailures(relay.table, agent)
     learnFrom(relay, agent, forgot)
@@ -114,18 +141,26 @@ export async function leaveAgent(relay: World, agent: Callee, turn: Turn, answer
   await leavePermit(relay, agent, turn.permit)
 }
 
-async function countOne(relay: World, agent: Callee, fault: string): Promise<void> {
+async function countOne(relay: World, agent: Callee, sign: Unserved): Promise<void> {
   const now = relay.now()
-  const counted = await countFailure(relay.table, agent, { now, fault })
+  const counted = await countFailure(relay.table, agent, { now, fault: sign.fault })
   const calls = (counted.ok && counted.item) || {}
   learn(relay, agent, calls)
   if (calls.openUntil === undefined && trips(calls, now))
-    await open(relay, agent, { kind: 'failed', fault }, { ...calls, opens: 0 })
+    await open(relay, agent, sign, { ...calls, opens: 0 })
 }
 
+type Unserved = Exclude<Sign, { kind: 'answered' }>
+
 /** Of probes that overlap, because one took too long, the latest has a say. */
-async function endProbe(relay: World, agent: Callee, { until, calls }: Probe, sign?: Sign): Promise<void> {
+async function endProbe(
+  relay: World,
+  agent: Callee,
+  { until, calls, visit }: Probe,
+  sign?: Sign,
+): Promise<void> {
   const { opens = 0, asked = false, fault = '' } = calls
+  if (visit !== undefined) return learnFrom(relay, agent, await endVisit(relay.table, agent, until, visit))
   if (sign === undefined) {
     const now = relay.now()
     const given = { until: now, now, opens, asked, fault, probe: until }
@@ -146,7 +181,7 @@ async function endProbe(relay: World, agent: Callee, { until, calls }: Probe, si
 async function open(
   relay: World,
   agent: Callee,
-  sign: Exclude<Sign, { kind: 'answered' }>,
+  sign: Unserved,
   calls: Calls,
   probe?: number,
 ): Promise<void> {
@@ -154,7 +189,7 @@ async function open(
   const { fault } = sign
   const asked = sign.kind === 'asked'
   const { opens = 0 } = calls
-  const until = now + (asked ? sign.ms : openForMs(opens, drawShare(relay)))
+  const until = now + ((asked ? sign.ms : undefined) ?? openForMs(opens, drawShare(relay)))
   const told = unreachableSince(calls, sign, now)
   if (told !== undefined) {
     const data = { reason: fault, failingSince: told }

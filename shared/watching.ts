@@ -1,9 +1,11 @@
 // One look at one task: a turn at its agent, lease, GetTask, then what saving and failing make of the answer. Queues nothing itself.
 
 import { getTask } from './a2a/client.ts'
+import type { Endpoint } from './a2a/endpoint.ts'
 import { isTerminal } from './a2a/task.ts'
+import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
-import { heardOf } from './calling.ts'
+import { heardOf, type Tries } from './calling.ts'
 import { askersFirst, type Canceled, cancelAt, isSettledBy, outcomeOf } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import { limits } from './limits.ts'
@@ -24,7 +26,7 @@ import {
 } from './policy.ts'
 import { type Audience, audienceOf } from './publish.ts'
 import { agentAlarmed, alarmAnew } from './raising.ts'
-import { turnsOf } from './refusals.ts'
+import { readyOf, turnsOf } from './refusals.ts'
 import { type Relay, within } from './relay.ts'
 import { judge, save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
@@ -76,7 +78,10 @@ async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
   // It may be a second old: a look that had begun then would call the agent so, too. One that seems gone is read again.
   const agent = await getAgent(relay.table, watch.tenant, watch.agent, true)
   // Let in before it is leased: a look that has to wait costs no more than that.
-  const entered = agent && asksAgent(watch, ask) ? await enterAgent(relay, agent, ask.waited) : undefined
+  const entered =
+    agent && asksAgent(watch, ask)
+      ? await enterAgent(relay, agent, ask.waited, () => isOwn(relay, watch, ask))
+      : undefined
   if (entered?.ok === false) {
     const { afterMs, waited, why } = entered
     relay.log({ step: 'look.put_off', level: 'debug', ...idsOf(watch), why, afterMs, turns: waited.turns })
@@ -100,6 +105,14 @@ async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
 
 /** An agent that may be called now. */
 type Called = { agent: Agent; turn: Turn }
+
+/** Whether all who wait for the task have credentials of their own. Whose push asks is known; the others are read. */
+async function isOwn(relay: Relay, watch: Watch, { sub, unbound }: Ask): Promise<boolean> {
+  const known = [sub, unbound].filter(one => one !== undefined)
+  if (known.some(one => one.credentials === undefined)) return false
+  const { live } = await audienceOf(relay, watch, sub)
+  return [...live, ...known].every(one => one.credentials !== undefined)
+}
 
 /** What is untold comes first, and an ended task is asked for again only to bind a subscription to it. */
 const asksAgent = (watch: Watch, ask: Ask): boolean =>
@@ -171,19 +184,7 @@ async function lookOutside(
   // Until it is bound the agent is called for it, too, but it is told nothing of the task.
   const joining = ask.unbound === undefined ? [] : [ask.unbound]
   const callers = [...audience.live, ...joining]
-  const cancel = isTerminal(watch.state) ? undefined : wishOf(watch, audience.live, relay.now())
-  const owners = turnsOf(watch, agent, callers)
-  const order = cancel === undefined ? owners : askersFirst(watch, agent, cancel, callers, owners)
-  const answer = await callInVersion(
-    relay,
-    { agent, calls: seenOf(relay, agent).calls },
-    callers,
-    (endpoint): Promise<Canceled> =>
-      cancel === undefined
-        ? getTask(relay.net, endpoint, watch.taskId, relay.now())
-        : cancelAt(relay, endpoint, watch, cancel),
-    { order, willDo: isSettledBy },
-  )
+  const answer = await askFor(relay, watch, agent, audience.live, callers)
   await leaveAgent(relay, agent, turn, heardOf(answer))
   if (!answer.ok && answer.busy === true) {
     await freeWatch(relay.table, watch)
@@ -207,6 +208,39 @@ async function lookOutside(
   }
   return save(relay, bound, agent, joined, { ...answer, outcome }, known, ask)
 }
+
+/**
+ * Asks the agent for the task, or to cancel it, with the credentials of those whose turn it is. Those that it asked to wait
+ * have none until then, unless a cancellation is asked for with everybody's.
+ */
+function askFor(
+  relay: Relay,
+  watch: Watch,
+  agent: Agent,
+  live: Subscription[],
+  callers: Subscription[],
+): Promise<(Canceled | Failure) & Tries<Canceled>> {
+  const now = relay.now()
+  const callee = { agent, calls: seenOf(relay, agent).calls }
+  const owners = turnsOf(watch, agent, callers)
+  const cancel = isTerminal(watch.state) ? undefined : wishOf(watch, live, now)
+  if (cancel !== undefined) {
+    const order = askersFirst(watch, agent, cancel, callers, owners)
+    const ask = (endpoint: Endpoint) => cancelAt(relay, endpoint, watch, cancel)
+    return callInVersion(relay, callee, callers, ask, { order, willDo: isSettledBy })
+  }
+  const { order, waitMs } = readyOf(watch, agent, owners, now)
+  if (order.length === 0) return Promise.resolve(toldToWait(waitMs))
+  const ask = (endpoint: Endpoint): Promise<Canceled> =>
+    getTask(relay.net, endpoint, watch.taskId, relay.now())
+  return callInVersion(relay, callee, callers, ask, { order })
+}
+
+/** What the agent would say again, which is not asked for that. */
+const toldToWait = (retryAfterMs: number): Failure & Tries<never> => ({
+  ...{ ok: false, elsewhere: true, trouble: 'rate_limited', retryAfterMs, tries: [] },
+  detail: 'The agent asked that these credentials wait.',
+})
 
 /**
  * Binds the subscription to the task that the agent just confirmed, and puts it on the watch. One that finds no place

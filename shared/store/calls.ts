@@ -25,19 +25,39 @@ export const takeSlots = (
     ].join(' AND '),
   )
 
-/** Takes the one probe of a breaker whose time is over: it stays open for others meanwhile. */
+/**
+ * Takes the one probe of a breaker whose time is over: it stays open for others meanwhile.
+ * @param probe.visit the time that it is open for, if that is not over: one at a time may visit the agent until then
+ */
 export const takeProbe = (
   table: Table,
   { tenant, agent }: AgentName,
   seen: number,
-  until: number,
+  probe: { until: number; visit?: number },
 ): Promise<Written<Calls>> =>
   update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    'SET #openUntil = :until',
-    { seen, until },
+    probe.visit === undefined
+      ? 'SET #openUntil = :until REMOVE #visit'
+      : 'SET #openUntil = :until, #visit = :visit',
+    { seen, ...probe },
     '#openUntil = :seen',
+  )
+
+/** Ends a visit: the breaker is open again for as long as it was. */
+export const endVisit = (
+  table: Table,
+  { tenant, agent }: AgentName,
+  probe: number,
+  visit: number,
+): Promise<Written<Calls>> =>
+  update<Calls>(
+    table,
+    agentCallsKey(tenant, agent),
+    'SET #openUntil = :visit REMOVE #visit',
+    { probe, visit },
+    '#openUntil = :probe',
   )
 
 /** Gives slots back, unless one of them is another's by now: then they run out by themselves. */
@@ -103,7 +123,7 @@ export function openBreaker(
   return update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    set + marks,
+    `${set}${marks} REMOVE #visit`,
     open,
     open.probe === undefined ? `attribute_not_exists(#openUntil)${longer}` : '#openUntil = :probe',
   )

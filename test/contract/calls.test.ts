@@ -162,6 +162,47 @@ test('Retry-After leaves the agent alone for so long, whatever other calls under
   await enter()
 })
 
+test('while its own credentials are to wait an agent is visited with others, one at a time, and asked no sooner for that', async () => {
+  const asked = { ...down, trouble: 'rate_limited', retryAfterMs: 600_000 } as const
+  await leaveAgent(world, agent, await enter(), asked)
+  const until = at + 600_000
+  const visit = () => enterAgent(world, agent, undefined, () => true)
+  for (const answer of [{ ok: true } as const, down, { ...asked, own: true }, undefined]) {
+    const turn = turnOf(await visit())
+    expect(await visit()).toMatchObject({ ok: false })
+    await leaveAgent(world, agent, turn, answer)
+    expect(await getCalls(ground.table, agent)).toMatchObject({ openUntil: until })
+  }
+  expect(await enterAgent(world, agent, undefined, () => false)).toMatchObject({ ok: false })
+  // One that died leaves a probe to everybody in the end.
+  const dead = turnOf(await visit())
+  at += probeMs
+  const probe = await enter()
+  await leaveAgent(world, agent, dead, { ok: true })
+  await leaveAgent(world, agent, probe, { ok: true })
+  expect(await stateNow()).toBe('closed')
+  expect(await getCalls(ground.table, agent)).not.toHaveProperty('visit')
+})
+
+test('an agent that is down is visited by nobody', async () => {
+  await fail()
+  expect(await enterAgent(world, agent, undefined, () => true)).toMatchObject({ ok: false })
+})
+
+test('an agent that has the credentials of several subscriptions wait is left alone like one that fails, and is no news', async () => {
+  const asked = { ...down, trouble: 'rate_limited', retryAfterMs: 600_000, own: true } as const
+  for (let calls = 1; calls < openAfter.failures; calls++)
+    await leaveAgent(world, agent, await enter(), asked)
+  at += openAfter.milliseconds
+  await leaveAgent(world, agent, await enter(), asked)
+  expect(await enterAgent(world, agent)).toMatchObject({ ok: false })
+  for (let probes = 0; probes < 8; probes++) {
+    at += 2 * openMs.most
+    await leaveAgent(world, agent, await enter(), asked)
+  }
+  expect(toldOf()).toEqual([])
+})
+
 /** What the tenant's operational targets would have been told, each time with its name. */
 const toldOf = () =>
   steps

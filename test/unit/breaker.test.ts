@@ -82,6 +82,9 @@ describe('what an answer says of its agent', () => {
       expect(failed(trouble, 0)).toEqual({ kind: 'failed', fault: 'why' })
       expect(failed(trouble, 7000)).toEqual({ kind: 'asked', ms: 7000, fault: 'why' })
       expect(failed(trouble, 24 * 3_600_000)).toEqual({ kind: 'asked', ms: mostAskedMs, fault: 'why' })
+      // What is asked of one subscription's credentials says not for how long all are to wait.
+      const answer = { ok: false, trouble, detail: 'why', retryAfterMs: 7000, own: true } as const
+      expect(signOf(answer)).toEqual({ kind: 'asked', fault: 'why' })
     },
   )
 })
