@@ -20,7 +20,7 @@ import { writeStep } from './steps.ts'
 import { getAgent } from './store/agents.ts'
 
 /** Marks of what was told, and what is told now. */
-type Marks = Pick<Watch, 'alarms' | 'raised' | 'expired'> & { steps: string[] }
+type Marks = Pick<Watch, 'alarms' | 'raised' | 'expired' | 'restored'> & { steps: string[] }
 
 /** The same, with what the trouble has come to, if nobody's credentials may come to something better any more. */
 export type Raised = Marks & { reached: Alarm | undefined }
@@ -154,7 +154,10 @@ function tellEach(
   return { steps, alarms: Object.fromEntries(told) }
 }
 
-/** Each is told once of the credentials that it has: of others that are given later anew. */
+/**
+ * Each is told once of the credentials that it has: of others that are given later anew, and of the same once it heard of
+ * the task by others' since, and all of those are refused as well. While one's may serve again it is no news.
+ */
 function raiseExpired(
   watch: Watch,
   agent: Agent,
@@ -162,9 +165,11 @@ function raiseExpired(
   came: readonly Came[],
   { since, steps }: { since: number; steps: string[] },
 ): Marks {
-  const known = watch.expired ?? []
+  const { expired: known = [], restored = [] } = watch
   const refused = live.filter(own => came.some(one => one.own === own && isTold(one)))
-  const anew = refused.filter(own => !known.includes(credentialsOf(agent, own)))
+  const isOver = ownersOf(live).length === came.length && came.every(isTold)
+  const standing = isOver ? known.filter(name => !restored.includes(name)) : known
+  const anew = refused.filter(own => !standing.includes(credentialsOf(agent, own)))
   if (anew.length === 0) return { steps }
   const kept = known.filter(name =>
     live.some(({ ref }) => name.startsWith(`${ref} `) && !anew.some(own => own.ref === ref)),
@@ -177,6 +182,7 @@ function raiseExpired(
       ),
     ],
     expired: [...kept, ...anew.map(own => credentialsOf(agent, own))],
+    restored: restored.filter(name => kept.includes(name)),
   }
 }
 

@@ -5,6 +5,7 @@ import type { Calls } from './breaker.ts'
 import { callAs, type Tries, type Turns } from './calling.ts'
 import type { Agent, ProtocolVersion, Subscription } from './model.ts'
 import { learnFrom } from './permits.ts'
+import { isRefusal } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { noteSpoken } from './store/calls.ts'
 
@@ -42,7 +43,9 @@ export async function callInVersion<T extends Answer>(
     return answer
   const other: ProtocolVersion = version === '1.0' ? '0.3' : '1.0'
   const second = await callAs(relay, { ...agent, version: other }, subs, call, turns)
-  if (!second.tries.some(one => isUnderstood(one.answer))) return answer
+  if (!second.tries.some(one => isUnderstood(one.answer)))
+    // Whoever does not know the version at all may know it in the other one, but not whom it would serve.
+    return said.every(isMismatch) && second.tries.some(one => isRefused(one.answer)) ? second : answer
   const { etag } = agent
   const spoken = other === agent.version ? undefined : { version: other, etag, until: now + spokenMs }
   learnFrom(relay, agent, await noteSpoken(relay.table, agent, spoken))
@@ -57,6 +60,8 @@ const isUnderstood = (answer: Answer): boolean =>
 /** A refusal that may be a router's. */
 const isBare = (answer: Answer): boolean =>
   !answer.ok && (answer.trouble === 'not_found' || answer.trouble === 'forbidden') && !isUnderstood(answer)
+
+const isRefused = (answer: Answer): boolean => !answer.ok && isRefusal(answer.trouble)
 
 const isMismatch = (answer: Answer): boolean =>
   !answer.ok && (answer.code === codes.versionNotSupported || answer.code === codes.methodNotFound)

@@ -84,7 +84,7 @@ const withdrawn = (watch: Wishes, saved: Wishes) =>
   )
 
 /** What a look that gave no task saves. */
-export type Fault = Pick<Watch, 'overdueAt' | 'alarms' | 'raised'> &
+export type Fault = Pick<Watch, 'overdueAt' | 'alarms' | 'raised' | 'restored'> &
   Wishes & {
     trouble: Trouble
     troubleSince: number

@@ -1,18 +1,22 @@
 // What each is told of a trouble goes by its own credentials: by those that it has now, and by what they come to, wherever they are from.
 import { beforeAll, expect, test } from 'vitest'
-import { answering, bearer, gone } from '../support/bearers.ts'
+import { answering, bearer, error, gone, refused } from '../support/bearers.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { status } from '../support/scripted.ts'
-import { day, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
+import { day, hearOperations, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
 waitsOfFile()
 /** A token endpoint. */
 let tokens: Receiver
+/** What operations were told of an agent. */
+let aboutAgent: (id: string) => string[]
 beforeAll(async () => {
+  aboutAgent = await hearOperations(trip)
   tokens = await startReceiver()
   world.alsoStop(tokens.stop)
 })
 
+const expired = 'subscription.credentials_expired'
 const asks = status('input-required', { message: { messageId: 'q', parts: [] } })
 /** Nobody's task runs out of time. */
 const month = { pauseTimeoutSeconds: 30 * 24 * 3600 }
@@ -80,4 +84,36 @@ test('what each was told last is taken back from it, whatever was told to others
   // Only who was told something else since is told that again.
   await tellsOf((_, asked) => ({ body: large(asked.id) }), 'task.too_large', false)
   await tellsOf(undefined, 'task.input_required', true)
+})
+
+test('who heard of a task by another’s credentials is told that its own ran out once that one is gone', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, { ...month, ...bearer('bad') })
+  agent.put(taskId, asks)
+  await trip.pass(10 * minute, 10)
+  answering(agent, taskId, token => (token === 'bad' ? refused() : undefined))
+  await trip.pass(8 * hour, 60)
+  const other = await trip.subscribe(id, { taskId, ...month, ...bearer('good') })
+  await trip.pass(hour, 30)
+  const told = ['task.input_required', expired, 'task.input_required']
+  expect(typesTold(client)).toEqual(told)
+  // While the other one's may serve again it is no news.
+  answering(agent, taskId, token => (token === 'bad' ? refused() : { status: 503 }))
+  await trip.pass(12 * hour, 60)
+  answering(agent, taskId, token => (token === 'bad' ? refused() : undefined))
+  await trip.pass(8 * hour, 60)
+  expect(typesTold(client)).toEqual(told)
+  await trip.call('DELETE', `/v1/subscriptions/${other.made.id}`)
+  await trip.pass(2 * day, 60)
+  expect(typesTold(client)).toEqual([...told, expired])
+  agent.instead(undefined)
+  await trip.pass(day, 60)
+  expect(typesTold(client)).toEqual([...told, expired, 'task.input_required'])
+})
+
+test('credentials that are refused in the one version that the agent knows now are told as such', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, { ...month, ...bearer('one') })
+  answering(agent, taskId, (_, asked) => (asked.method === 'GetTask' ? error(-32601)(asked) : refused()))
+  await trip.pass(day, 60)
+  expect(typesTold(client)).toEqual([expired])
+  expect(aboutAgent(id)).toEqual([])
 })
