@@ -314,11 +314,23 @@ async function answer(relay: Relay, sub: Subscription, agent: Agent, targets: Ta
   return { ...shown(relay, sub), targets: await Promise.all(withSecrets), ...handedOut(relay, sub, agent) }
 }
 
-const says: Record<Registration['status'], string> = {
-  handed_out: 'Give the push config to the agent with SendMessage, or bind the subscription to its task.',
-  registered: 'The agent keeps the push config.',
-  unsupported: 'The agent cannot push; the task is polled.',
-  failed: 'The agent did not take the push config; the task is looked at by deadline.',
+/** What a registration's status means for its subscription, and what is to be done. */
+function saysOf({ scope, taskId, registration }: Subscription): string {
+  const isUnbound = scope === 'task' && taskId === undefined
+  const says: Record<Registration['status'], string> = {
+    handed_out:
+      scope === 'agent'
+        ? 'Give the push config to the agent with each SendMessage.'
+        : 'Give the push config to the agent with SendMessage, or bind the subscription to its task.',
+    registered: 'The agent keeps the push config.',
+    unsupported: isUnbound
+      ? 'The agent cannot push: bind the subscription to its task, so that this is polled.'
+      : scope === 'agent'
+        ? 'The agent cannot push; its tasks are looked for in its list, and polled.'
+        : 'The agent cannot push; the task is polled.',
+    failed: 'The agent did not take the push config; the task is looked at by deadline.',
+  }
+  return says[registration.status]
 }
 
 /** What is shown of a subscription: never its hook or anything that could be pushed with. */
@@ -336,7 +348,7 @@ export const shown = (relay: Relay, sub: Subscription) => ({
   agentTenant: sub.agentTenant,
   hasCredentials: sub.credentials !== undefined,
   tokenOrigin: sub.tokenOrigin,
-  registration: { ...sub.registration, says: says[sub.registration.status] },
+  registration: { ...sub.registration, says: saysOf(sub) },
   partialWork: sub.partialWork ?? 'expose',
   traceparent: sub.traceparent,
   generation: sub.generation,

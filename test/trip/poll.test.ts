@@ -59,6 +59,22 @@ describe('with a tick whenever something is due', () => {
     expect(client.states()).toEqual(['input-required', 'completed'])
   })
 
+  test('what a subscription is told to do about its push config fits what it is to', async () => {
+    const { id, caller } = await trip.scene({ variant: { pushes: false } })
+    const { id: pushing } = await trip.scene()
+    const says = async (agent: string, asked: Record<string, unknown>): Promise<unknown> => {
+      const { made } = await trip.subscribe(agent, asked)
+      return made.registration
+    }
+    expect(await says(id, { taskId: await caller.send('work') })).toMatchObject({
+      says: 'The agent cannot push; the task is polled.',
+    })
+    expect(await says(id, {})).toMatchObject({ says: expect.stringMatching(/: bind .*polled/) })
+    expect(await says(id, { scope: 'agent' })).toMatchObject({ says: expect.stringMatching(/list.*polled/) })
+    expect(await says(pushing, {})).toMatchObject({ says: expect.stringMatching(/SendMessage.*bind/) })
+    expect(await says(pushing, { scope: 'agent' })).toMatchObject({ says: expect.not.stringMatching(/bind/) })
+  })
+
   test('polling ends with the task', async () => {
     const { id, agent, caller } = await trip.scene({ variant: { pushes: false } })
     const taskId = await caller.send('done at once')

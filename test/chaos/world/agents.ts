@@ -191,7 +191,8 @@ const statuses: Partial<Record<Trick, number>> = { refuse: 401, forbid: 403, fai
 function trick(how: Trick, id: unknown, response: ServerResponse, task?: Task): void {
   const status = statuses[how]
   if (status !== undefined) response.writeHead(status).end()
-  else if (how === 'busy') response.writeHead(429, { 'retry-after': '20' }).end()
+  else if (how === 'busy' || how === 'wait')
+    response.writeHead(429, { 'retry-after': how === 'busy' ? '20' : '1800' }).end()
   else if (how === 'other' && task !== undefined)
     reply(response, id, taskOf({ ...named(task), id: `${task.id}-other` }, present(task)))
   else if (how === 'cut') {

@@ -272,9 +272,9 @@ function judgeInbox(task: Task, client: Client, sharing: readonly Interest[]): V
   return [...found, ...sharing.flatMap(interest => judgeRefusals(task, client, interest))]
 }
 
-/** Of credentials it is told once that they are refused, and once more after they served. */
-function judgeRefusals({ agent, ...task }: Task, client: Client, { id, pass }: Interest): Violation[] {
-  const most = pass?.lapses === true ? Math.max(agent.lapses.length, 1) : 1
+/** Of credentials it is told once that they are refused, and once more after they served, or others did that lapsed then. */
+function judgeRefusals({ agent, ...task }: Task, client: Client, { id }: Interest): Violation[] {
+  const most = 1 + agent.lapses.length
   const told = (client.byTask.get(task.id) ?? []).filter(
     ({ type, subscription }) => type === refusal && subscription === id,
   )

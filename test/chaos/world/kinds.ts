@@ -5,8 +5,9 @@ import type { Protocol } from './words.ts'
 export type Trick =
   /** Closes the connection within its answer. */
   | 'cut'
-  /** 429 with Retry-After. */
+  /** 429 with a Retry-After of some seconds, or of half an hour. */
   | 'busy'
+  | 'wait'
   /** Answers with a task of another id. */
   | 'other'
   /** Says that there is no such task. */
@@ -98,8 +99,10 @@ export const passKinds: readonly PassKind[] = [
   { name: 'blind', how: 'forget' },
   { name: 'unserved', how: 'fail' },
   { name: 'crowded', how: 'busy' },
+  { name: 'limited', how: 'wait' },
   { name: 'expiring', how: 'refuse', lapses: true },
   { name: 'fading', how: 'forget', lapses: true },
+  { name: 'spent', how: 'wait', lapses: true },
 ]
 
 /** True for credentials that show the task, if not at any time. */
