@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { close, isRecord, listen } from '../../../infra/local/wire.ts'
 import type { HandedOut } from '../../../shared/a2a/configs.ts'
 import { isTerminal, type TaskState } from '../../../shared/a2a/task.ts'
-import { type AgentKind, type PassKind, passKinds, type Trick } from './kinds.ts'
+import { type AgentKind, ownPass, type PassKind, passKinds, type Trick } from './kinds.ts'
 import { startPost } from './post.ts'
 import { proofOf, published } from './proof.ts'
 import type { Random } from './random.ts'
@@ -163,13 +163,12 @@ function shown(task: Task, now: number, random: Random): Version {
 /** Credentials of a kind, as a header: the agent tells them apart by it. */
 export const tokenOf = ({ name }: PassKind, id: string): string => `${name}.${id}`
 
-const passOf = (header = ''): PassKind | undefined =>
-  passKinds.find(({ name }) => header.startsWith(`Bearer ${tokenOf({ name }, '')}`))
+const passOf = (header = ''): PassKind =>
+  passKinds.find(({ name }) => header.startsWith(`Bearer ${tokenOf({ name }, '')}`)) ?? ownPass
 
 /** What a guarded agent answers at some time to whoever shows these credentials; undefined for what it knows. */
 export function barring({ kind, lapses }: Agent, pass: PassKind | undefined, at: number): Trick | undefined {
-  if (!kind.guarded) return undefined
-  if (pass === undefined) return 'refuse'
+  if (!kind.guarded || pass === undefined) return undefined
   const isLapsed = lapses.some(({ from, until }) => at >= from && at < until)
   return pass.lapses === true && !isLapsed ? undefined : pass.how
 }

@@ -156,7 +156,7 @@ export async function subscribe(world: World, cast: Cast, random: Random, wish: 
     targets: targets.map(({ name }) => name),
     ...(how === 'wide' ? { scope: 'agent' } : {}),
     ...(how === 'bound' && { taskId: task?.id }),
-    ...(pass && { credentials: { type: 'bearer', token: tokenOf(pass, id) } }),
+    ...(pass && pass.isOwn !== true && { credentials: { type: 'bearer', token: tokenOf(pass, id) } }),
   })
   const hook = made.pushNotificationConfig
   if (how === 'wide') agent.wide.push(hook)

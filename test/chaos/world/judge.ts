@@ -263,7 +263,8 @@ function judgeInbox(task: Task, client: Client, sharing: readonly Interest[]): V
       // Each subscription has a loss of its own, as its credentials show it.
       if ((lost.get(type) ?? 0) > sharing.length) found.push(twice(task, `inbox ${client.name}`, type))
     } else {
-      if (told.has(rev) && !isAlarmed) found.push(twice(task, `inbox ${client.name}`, `${type} ${rev}`))
+      if (told.has(rev) && !isAlarmed)
+        found.push(twice(task, `inbox ${client.name}`, `${type} ${rev} (${entriesIn(said, sharing)})`))
       told.add(rev)
       lost.clear()
       isAlarmed = false
@@ -271,6 +272,15 @@ function judgeInbox(task: Task, client: Client, sharing: readonly Interest[]): V
   }
   return [...found, ...sharing.flatMap(interest => judgeRefusals(task, client, interest))]
 }
+
+/** All that an inbox says of a task, and to whom. */
+const entriesIn = (said: readonly Entry[], sharing: readonly Interest[]): string =>
+  said
+    .map(({ type, rev, at, subscription }) => {
+      const { pass, how } = sharing.find(({ id }) => id === subscription) ?? {}
+      return `${type} ${rev} since ${clockOf(at)} to ${subscription}, ${pass?.name ?? how}`
+    })
+    .join('; ')
 
 /** Of credentials it is told once that they are refused, and once more after they served, or others did that lapsed then. */
 function judgeRefusals({ agent, ...task }: Task, client: Client, { id }: Interest): Violation[] {

@@ -89,10 +89,17 @@ export const isPlain = ({ trick, guarded }: AgentKind): boolean => trick === und
 /** True for kinds whose pushed news must be known soon. */
 export const isPrompt = (kind: AgentKind): boolean => kind.pushes === 1 && isPlain(kind)
 
-/** A kind of credentials: what a guarded agent answers to whoever shows them, always or while they lapse. */
-export type PassKind = { name: string; how?: Trick; lapses?: true }
+/**
+ * A kind of credentials: what a guarded agent answers to whoever shows them, always or while they lapse. The agent's own
+ * are given by no subscription.
+ */
+export type PassKind = { name: string; how?: Trick; lapses?: true; isOwn?: true }
+
+/** What is registered with a guarded agent: it wants to be left alone by whoever shows nothing else. */
+export const ownPass: PassKind = { name: 'own', how: 'wait', isOwn: true }
 
 export const passKinds: readonly PassKind[] = [
+  ownPass,
   { name: 'good' },
   { name: 'refused', how: 'refuse' },
   { name: 'forbidden', how: 'forbid' },

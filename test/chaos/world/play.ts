@@ -44,8 +44,8 @@ const hour = 60 * minute
 const soon = [1, 1, 1, 2, 2, 3, 5, 5, 10, 10].map(seconds => seconds * second)
 /** Longer than a killed process hides its messages (3 min), and tick holds what it queued twice (5 and 10 min). */
 const recovery = [0.5, 0.5, 1, 1, 3, 5, 5, 10].map(minutes => minutes * minute)
-/** Longer than the longest floor, 6 h. */
-const long = [0.5, 2, 4, 6.5].map(hours => hours * hour)
+/** Longer than the longest floor, 6 h; then a look that got no answer from an agent that gives some is made again each quarter of an hour. */
+const long = [0.5, 2, 4, 6.5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3].map(hours => hours * hour)
 /** Longer than a webhook's schedule of retries, about 75 h. */
 const longest = [10, 14, 20, 24, 24].map(hours => hours * hour)
 
