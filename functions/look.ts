@@ -5,7 +5,7 @@ import { contradicts, isDisputable, mayDispute } from '../shared/disputes.ts'
 import { createKeySets } from '../shared/keysets.ts'
 import { LookMessage, NoticeMessage, type Waited, type WatchMessage } from '../shared/messages.ts'
 import type { Subscription, Watch } from '../shared/model.ts'
-import { aheadTries, floorMs, isOver, ridesAlong, trailingMs, windowMs } from '../shared/policy.ts'
+import { aheadTries, floorMs, isOver, ridesAlong, standMs, trailingMs, windowMs } from '../shared/policy.ts'
 import { tellRefused } from '../shared/raising.ts'
 import { refreshKeys } from '../shared/refreshing.ts'
 import { type Relay, within } from '../shared/relay.ts'
@@ -98,7 +98,7 @@ async function afterNotice(
   const unbound = sub.scope === 'task' && sub.taskId === undefined
   const tries = message.tries ?? 0
   // Who was let in begins to wait anew.
-  const { waited: _, ...letIn } = message
+  const { waited: _, stood: __, ...letIn } = message
   const rides = !unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())
   switch (looked.kind) {
     case 'shown':
@@ -107,6 +107,7 @@ async function afterNotice(
       return settle(relay, message, 'shown', sub)
     case 'waits':
       if (rides) return leaveQueue(relay, watch, message.waited)
+      if (unbound) return stand(relay, watch, message, looked.ms)
       return later(relay, watch, message, trailingMs(looked.ms, message))
     case 'busy':
       if (rides) return leaveQueue(relay, watch, looked.waited)
@@ -133,6 +134,12 @@ async function afterNotice(
         Math.max(looked.afterMs, windowMs * 2 ** tries),
       )
   }
+}
+
+/** What is to bind its subscription waits for a look of its own, later each time. */
+function stand(relay: Relay, watch: Watch, message: NoticeMessage, waitMs: number): Promise<Handled> {
+  const { stood = 0 } = message
+  return later(relay, watch, { ...message, stood: stood + 1 }, trailingMs(waitMs, message) + standMs(stood))
 }
 
 async function lookForWatch(relay: Relay, message: WatchMessage, mention: Mention): Promise<Handled> {

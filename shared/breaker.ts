@@ -34,8 +34,6 @@ export type Calls = {
   opens?: number
   /** The agent asked for it by `Retry-After`. */
   asked?: boolean
-  /** Until when it is left alone once the call is over that is made meanwhile with other credentials than it asked to wait. */
-  visit?: number
   /** Since when calls were failing when that was told as `agent.unreachable`. */
   told?: number
   /** The version that it spoke instead of the one it was registered with (`etag` names that), and until when to begin with it. */

@@ -28,6 +28,8 @@ export const NoticeMessage = z.object({
   mark: z.optional(z.number()),
   /** Looks so far that did not show what the push named. */
   tries: z.optional(z.number()),
+  /** How often it had to wait for another look, of a subscription that is not bound yet. */
+  stood: z.optional(z.number()),
   waited: z.optional(Waited),
   trace,
 })

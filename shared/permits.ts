@@ -7,7 +7,10 @@ import { giveSlots, takeSlots } from './store/calls.ts'
 import type { Written } from './store/table.ts'
 
 type World = Pick<Relay, 'table' | 'now' | 'random' | 'permits'>
-export type Callee = Pick<Agent, 'tenant' | 'agent' | 'maxConcurrentCalls'>
+export type Callee = Pick<Agent, 'tenant' | 'agent' | 'maxConcurrentCalls'> & {
+  /** Called also while it is left alone because it asked for that: it asked that of other credentials. */
+  despite?: boolean
+}
 
 /** One slot, and until when it is this process's own. */
 export type Permit = { slot: number; until: number }
@@ -25,7 +28,7 @@ type Held = {
   seen: number
 }
 
-/** What a process holds, by agent. It ends with the process: slots run out by themselves. */
+/** What a process holds, by agent; of slots that were taken though it is left alone apart from the others. It ends with the process: slots run out by themselves. */
 export type Permits = Map<string, Held>
 
 /** How often others may be quicker. */
@@ -35,8 +38,8 @@ const freshMs = 500
 /** Agents remembered. What is forgotten runs out by itself. */
 const remembered = 1000
 
-function heldOf({ permits }: World, { tenant, agent }: Callee): Held {
-  const name = `${tenant}/${agent}`
+function heldOf({ permits }: World, { tenant, agent, despite }: Callee): Held {
+  const name = `${tenant}/${agent}${despite === true ? ' despite' : ''}`
   const known = permits.get(name)
   if (known !== undefined) return known
   if (permits.size >= remembered)
@@ -67,13 +70,17 @@ export const learnFrom = (relay: World, agent: Callee, written: Written<Calls>):
 /** Gets a slot: one that is kept costs nothing, and all who ask at once get theirs by one write. */
 export function takePermit(relay: World, agent: Callee): Promise<Got> {
   const held = heldOf(relay, agent)
-  const kept = held.calls.openUntil === undefined ? keptFor(held, agent, relay.now()) : undefined
+  const kept = isShut(held, agent) ? undefined : keptFor(held, agent, relay.now())
   if (kept !== undefined) return Promise.resolve(use(held, kept))
   const { promise, resolve, reject } = Promise.withResolvers<Got>()
   held.asking.push({ resolve, reject })
   if (!held.taking) void takeForAll(relay, agent, held)
   return promise
 }
+
+/** Whether nobody calls it but by a probe, as it was seen last. */
+const isShut = ({ calls: { openUntil, asked } }: Held, { despite }: Callee): boolean =>
+  openUntil !== undefined && !(despite === true && asked === true)
 
 /** A slot that lasts for a whole call yet. */
 function keptFor(held: Held, agent: Callee, now: number): Permit | undefined {
@@ -95,9 +102,9 @@ async function takeForAll(relay: World, agent: Callee, held: Held): Promise<void
       const slots = left > 0 ? drawn(relay, freeFor(held, agent, now), held.asking.length) : []
       if (slots.length === 0) return refuse(held)
       const until = now + slotMs
-      const taken = await takeSlots(relay.table, agent, slots, { now, until })
+      const taken = await takeSlots(relay.table, agent, slots, { now, until }, agent.despite)
       learnFrom(relay, agent, taken)
-      if (!taken.ok && held.calls.openUntil !== undefined) return refuse(held)
+      if (!taken.ok && isShut(held, agent)) return refuse(held)
       left = taken.ok ? tries : left - 1
       if (taken.ok) for (const slot of slots) pass(held, { slot, until })
     }
@@ -115,7 +122,7 @@ const refuse = (held: Held): void => {
 /** Slots that may be free: others' as they were just seen, without those of this process. */
 function freeFor(held: Held, agent: Callee, now: number): number[] {
   const calls = now - held.seen < freshMs ? held.calls : {}
-  if (stateOf(calls, now) === 'open') return []
+  if (stateOf(calls, now) === 'open' && isShut(held, agent)) return []
   const own = ownSlots(held, now)
   return freeSlots(calls, limitOf(agent), now).filter(slot => !own.has(slot))
 }
@@ -144,7 +151,7 @@ export async function leavePermit(relay: World, agent: Callee, permit: Permit): 
   const held = heldOf(relay, agent)
   const now = relay.now()
   held.used.delete(permit)
-  if (permit.until - now >= callMs && held.calls.openUntil === undefined) pass(held, permit)
+  if (permit.until - now >= callMs && !isShut(held, agent)) pass(held, permit)
   else held.free.push(permit)
   const back = surplus(held, agent, now)
   if (back.length > 0) await giveSlots(relay.table, agent, back)

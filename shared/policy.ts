@@ -74,6 +74,13 @@ export const trailingMs = (wait: number, cause: Cause): number =>
   isNews(cause.state) ? wait : wait + windowMs
 
 /**
+ * How much longer the look waits that is to bind a subscription: nothing while the first other one is under way, then
+ * more each time. Such a look rides on no other, so that of many pushes that nothing comes of each would come each window.
+ * @param stood how often it had to wait already
+ */
+export const standMs = (stood: number): number => windowMs * (2 ** Math.min(stood, 5) - 1)
+
+/**
  * How long the first look for a push may wait: one that names no news, to a subscription that does not want to hear of
  * its state, waits until all that comes within its window needs no look of its own.
  */

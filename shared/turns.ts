@@ -8,7 +8,6 @@ import {
   reopenMs,
   type Sign,
   signOf,
-  stateOf,
   trips,
   unreachableSince,
   waitingMs,
@@ -21,7 +20,6 @@ import type { Relay } from './relay.ts'
 import {
   closeBreaker,
   countFailure,
-  endVisit,
   forgetFailures,
   forgetWaiting,
   getCalls,
@@ -32,14 +30,11 @@ import {
 
 type World = Pick<Relay, 'table' | 'queues' | 'now' | 'random' | 'log' | 'permits'>
 
-/**
- * The probe of an agent that was left alone, named by the time until which it may take, and what was known then. A visit
- * is one while that time is not over, which it leaves as it was.
- */
-type Probe = { until: number; calls: Calls; visit?: number }
+/** The probe of an agent that was left alone, named by the time until which it may take, and what was known then. */
+type Probe = { until: number; calls: Calls }
 
-/** The right to call an agent. */
-export type Turn = { permit: Permit } | { probe: Probe }
+/** The right to call an agent; `despite` while it is left alone by others. */
+export type Turn = { permit: Permit; despite?: true } | { probe: Probe }
 
 /** `waited` goes with the message that is put off; `why` is for the log, and for sweeps, which wait for no turn. */
 export type Entered =
@@ -59,35 +54,30 @@ export async function enterAgent(
 ): Promise<Entered> {
   const got = await takePermit(relay, agent)
   if (got.ok) return letIn(relay, agent, { permit: got.permit }, waited)
-  return enterOpen(relay, agent, waited, isOwn)
+  const { openUntil, asked } = seenOf(relay, agent).calls
+  if (openUntil === undefined) return refuse(relay, agent, waited, 'full')
+  // Who asked to be left alone asked that of its own credentials.
+  if (asked === true && openUntil > relay.now() && (await isOwn())) {
+    const despite = await takePermit(relay, { ...agent, despite: true })
+    return despite.ok
+      ? letIn(relay, agent, { permit: despite.permit, despite: true }, waited)
+      : refuse(relay, agent, waited, 'full')
+  }
+  return enterOpen(relay, agent, openUntil, waited)
 }
 
-/**
- * An agent that is left alone lets one call in to try it, once its time is over. One that asked for that asked it of its
- * own credentials: those of subscriptions are let in before, one call at a time.
- */
-async function enterOpen(
-  relay: World,
-  agent: Callee,
-  waited: Waited | undefined,
-  isOwn: () => Promise<boolean> | boolean,
-): Promise<Entered> {
+/** An agent that is left alone lets one call in to try it, once its time is over. */
+async function enterOpen(relay: World, agent: Callee, openUntil: number, waited?: Waited): Promise<Entered> {
   const now = relay.now()
+  if (openUntil > now) return refuse(relay, agent, waited, 'left_alone')
   const { calls } = seenOf(relay, agent)
-  const { openUntil, asked, visit } = calls
-  const isOpen = stateOf(calls, now) === 'open'
-  const mayVisit = isOpen && asked === true && visit === undefined && (await isOwn())
-  if (openUntil === undefined || (isOpen && !mayVisit)) return refuse(relay, agent, waited)
   const until = now + probeMs
-  const taken = await takeProbe(relay.table, agent, openUntil, {
-    until,
-    ...(mayVisit && { visit: openUntil }),
-  })
+  const taken = await takeProbe(relay.table, agent, openUntil, until)
   const found = (taken.ok ? taken.item : taken.old) ?? calls
   learn(relay, agent, found)
   return taken.ok
-    ? letIn(relay, agent, { probe: { until, calls: found, ...(mayVisit && { visit: openUntil }) } }, waited)
-    : refuse(relay, agent, waited)
+    ? letIn(relay, agent, { probe: { until, calls: found } }, waited)
+    : refuse(relay, agent, waited, 'left_alone')
 }
 
 async function letIn(relay: World, agent: Callee, turn: Turn, waited?: Waited): Promise<Entered> {
@@ -107,7 +97,12 @@ export async function endWait(relay: World, agent: Callee, waited: Waited | unde
   learnFrom(relay, agent, forgot)
 }
 
-async function refuse(relay: World, agent: Callee, before?: Waited): Promise<Entered> {
+async function refuse(
+  relay: World,
+  agent: Callee,
+  before: Waited | undefined,
+  why: 'full' | 'left_alone',
+): Promise<Entered> {
   const now = relay.now()
   const { since, turns } = before ?? { since: now, turns: 0 }
   const stale = now - waitingMs
@@ -118,12 +113,10 @@ async function refuse(relay: World, agent: Callee, before?: Waited): Promise<Ent
     learn(relay, agent, { ...calls, oldest: since, oldestSeen: now }, at)
     await noteWaiting(relay.table, agent, { since, now, stale })
   }
-  const { openUntil } = calls
   const afterMs =
-    openUntil === undefined
+    why === 'full'
       ? queueMs(turns, drawShare(relay))
-      : reopenMs(openUntil - now, turns, drawShare(relay))
-  const why = openUntil === undefined ? 'full' : 'left_alone'
+      : reopenMs((calls.openUntil ?? now) - now, turns, drawShare(relay))
   return { ok: false, afterMs, waited: { since, turns: turns + 1 }, why }
 }
 
@@ -131,6 +124,8 @@ async function refuse(relay: World, agent: Callee, before?: Waited): Promise<Ent
 export async function leaveAgent(relay: World, agent: Callee, turn: Turn, answer?: Heard): Promise<void> {
   const sign = answer && signOf(answer)
   if ('probe' in turn) return endProbe(relay, agent, turn.probe, sign)
+  // Nothing that these are told says when others may call again.
+  if (turn.despite === true) return leavePermit(relay, { ...agent, despite: true }, turn.permit)
   if (sign?.kind === 'asked' && sign.ms !== undefined)
     await open(relay, agent, sign, seenOf(relay, agent).calls)
   else if (sign?.kind === 'failed' || sign?.kind === 'asked') await countOne(relay, agent, sign)
@@ -153,14 +148,8 @@ async function countOne(relay: World, agent: Callee, sign: Unserved): Promise<vo
 type Unserved = Exclude<Sign, { kind: 'answered' }>
 
 /** Of probes that overlap, because one took too long, the latest has a say. */
-async function endProbe(
-  relay: World,
-  agent: Callee,
-  { until, calls, visit }: Probe,
-  sign?: Sign,
-): Promise<void> {
+async function endProbe(relay: World, agent: Callee, { until, calls }: Probe, sign?: Sign): Promise<void> {
   const { opens = 0, asked = false, fault = '' } = calls
-  if (visit !== undefined) return learnFrom(relay, agent, await endVisit(relay.table, agent, until, visit))
   if (sign === undefined) {
     const now = relay.now()
     const given = { until: now, now, opens, asked, fault, probe: until }

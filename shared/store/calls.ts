@@ -7,57 +7,43 @@ import { get, type Table, update, type Written } from './table.ts'
 export const getCalls = async (table: Table, { tenant, agent }: AgentName): Promise<Calls> =>
   (await get<Calls>(table, agentCallsKey(tenant, agent), true)) ?? {}
 
-/** Takes slots while the breaker is closed, all or none: of many calls each gets its own, or sees on refusal how things stand. */
+const mayCall = '(attribute_not_exists(#openUntil) OR #asked = :asked)'
+
+/**
+ * Takes slots while the breaker is closed, all or none: of many calls each gets its own, or sees on refusal how things stand.
+ * @param despite also while it is open because the agent asked for it: it asked that of other credentials
+ */
 export const takeSlots = (
   table: Table,
   { tenant, agent }: AgentName,
   slots: number[],
   at: { now: number; until: number },
+  despite = false,
 ): Promise<Written<Calls>> =>
   update<Calls>(
     table,
     agentCallsKey(tenant, agent),
     `SET ${slots.map(slot => `#s${slot} = :until`).join(', ')}`,
-    at,
+    { ...at, ...(despite && { asked: true }) },
     [
-      'attribute_not_exists(#openUntil)',
+      despite ? mayCall : 'attribute_not_exists(#openUntil)',
       ...slots.map(slot => `(attribute_not_exists(#s${slot}) OR #s${slot} < :now)`),
     ].join(' AND '),
   )
 
-/**
- * Takes the one probe of a breaker whose time is over: it stays open for others meanwhile.
- * @param probe.visit the time that it is open for, if that is not over: one at a time may visit the agent until then
- */
+/** Takes the one probe of a breaker whose time is over: it stays open for others meanwhile. */
 export const takeProbe = (
   table: Table,
   { tenant, agent }: AgentName,
   seen: number,
-  probe: { until: number; visit?: number },
+  until: number,
 ): Promise<Written<Calls>> =>
   update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    probe.visit === undefined
-      ? 'SET #openUntil = :until REMOVE #visit'
-      : 'SET #openUntil = :until, #visit = :visit',
-    { seen, ...probe },
+    'SET #openUntil = :until',
+    { seen, until },
     '#openUntil = :seen',
-  )
-
-/** Ends a visit: the breaker is open again for as long as it was. */
-export const endVisit = (
-  table: Table,
-  { tenant, agent }: AgentName,
-  probe: number,
-  visit: number,
-): Promise<Written<Calls>> =>
-  update<Calls>(
-    table,
-    agentCallsKey(tenant, agent),
-    'SET #openUntil = :visit REMOVE #visit',
-    { probe, visit },
-    '#openUntil = :probe',
   )
 
 /** Gives slots back, unless one of them is another's by now: then they run out by themselves. */
@@ -123,7 +109,7 @@ export function openBreaker(
   return update<Calls>(
     table,
     agentCallsKey(tenant, agent),
-    `${set}${marks} REMOVE #visit`,
+    set + marks,
     open,
     open.probe === undefined ? `attribute_not_exists(#openUntil)${longer}` : '#openUntil = :probe',
   )

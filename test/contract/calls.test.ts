@@ -162,29 +162,30 @@ test('Retry-After leaves the agent alone for so long, whatever other calls under
   await enter()
 })
 
-test('while its own credentials are to wait an agent is visited with others, one at a time, and asked no sooner for that', async () => {
+test('while its own credentials are to wait an agent is called with others, within its slots, and asked no sooner for that', async () => {
   const asked = { ...down, trouble: 'rate_limited', retryAfterMs: 600_000 } as const
   await leaveAgent(world, agent, await enter(), asked)
   const until = at + 600_000
-  const visit = () => enterAgent(world, agent, undefined, () => true)
-  for (const answer of [{ ok: true } as const, down, { ...asked, own: true }, undefined]) {
-    const turn = turnOf(await visit())
-    expect(await visit()).toMatchObject({ ok: false })
-    await leaveAgent(world, agent, turn, answer)
-    expect(await getCalls(ground.table, agent)).toMatchObject({ openUntil: until })
-  }
-  expect(await enterAgent(world, agent, undefined, () => false)).toMatchObject({ ok: false })
-  // One that died leaves a probe to everybody in the end.
-  const dead = turnOf(await visit())
-  at += probeMs
-  const probe = await enter()
-  await leaveAgent(world, agent, dead, { ok: true })
-  await leaveAgent(world, agent, probe, { ok: true })
+  // The slot of that call is kept for a while.
+  at += slotMs + 1
+  const enterOwn = () => enterAgent(world, agent, undefined, () => true)
+  const all = await Promise.all(Array.from({ length: 8 }, enterOwn))
+  expect(all.filter(({ ok }) => ok)).toHaveLength(agent.maxConcurrentCalls)
+  const refused = all.find(({ ok }) => !ok)
+  expect(refused).toMatchObject({ why: 'full', afterMs: expect.any(Number) })
+  // It does not wait for the time that is over for others only then.
+  expect(refused?.ok === false && refused.afterMs).toBeLessThan(60_000)
+  const answers = [{ ok: true } as const, down, { ...asked, own: true }, undefined]
+  for (const [n, entered] of all.filter(({ ok }) => ok).entries())
+    await leaveAgent(world, agent, turnOf(entered), answers[n])
+  expect(await getCalls(ground.table, agent)).toMatchObject({ openUntil: until, asked: true })
+  expect(await enterAgent(world, agent, undefined, () => false)).toMatchObject({ why: 'left_alone' })
+  at = until
+  await leaveAgent(world, agent, await enter(), { ok: true })
   expect(await stateNow()).toBe('closed')
-  expect(await getCalls(ground.table, agent)).not.toHaveProperty('visit')
 })
 
-test('an agent that is down is visited by nobody', async () => {
+test('an agent that is down is called by nobody, whatever credentials he has', async () => {
   await fail()
   expect(await enterAgent(world, agent, undefined, () => true)).toMatchObject({ ok: false })
 })

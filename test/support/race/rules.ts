@@ -113,7 +113,7 @@ export const breaks = {
   /** After that while one call tries it, for all. */
   oneProbe: [
     calls(
-      "      'attribute_not_exists(#openUntil)',",
+      "despite ? mayCall : 'attribute_not_exists(#openUntil)',",
       "'(attribute_not_exists(#openUntil) OR #openUntil < :now)',",
     ),
   ],
