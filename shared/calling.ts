@@ -54,14 +54,14 @@ export type Tries<T extends Answer = Answer> = { tries: Try<T>[] }
  * Calls an agent for these subscriptions: with the credentials that were given last, else the agent's own. Where those
  * are refused, not served, do not see the task, or get no token, some of the others are tried in turn: nobody's troubles
  * keep the news from those who see the same task.
- * @param call one operation at the endpoint that it is given
+ * @param call one operation at the endpoint that it is given, and whose credentials it shows
  * @returns what the first that is served comes to, else the failure that leaves most to hope for
  */
 export async function callAs<T extends Answer>(
   relay: World,
   agent: Agent,
   subs: Subscription[],
-  call: (endpoint: Endpoint) => Promise<T>,
+  call: (endpoint: Endpoint, own: Whose) => Promise<T>,
   { order = ownersOf(subs), willDo = () => true }: Turns<T> = {},
 ): Promise<(T | Failure) & Tries<T>> {
   const began = relay.now()
@@ -121,7 +121,7 @@ async function callWith<T extends Answer>(
   agent: Agent,
   subs: Subscription[],
   own: Subscription | undefined,
-  call: (endpoint: Endpoint) => Promise<T>,
+  call: (endpoint: Endpoint, own: Whose) => Promise<T>,
 ): Promise<T | Failure> {
   const agentTenant = own?.agentTenant ?? subs.find(sub => sub.agentTenant)?.agentTenant ?? agent.agentTenant
   const trace = relay.trace ?? subs.find(sub => sub.traceparent)?.traceparent
@@ -135,16 +135,16 @@ async function callWith<T extends Answer>(
   })
   const owner: Owner = own === undefined ? { agent } : { subscription: own }
   const sealed = (own ?? agent).credentials
-  if (sealed === undefined) return call(endpointAs(undefined))
+  if (sealed === undefined) return call(endpointAs(undefined), own)
   const credentials = await unsealCredentials(relay, owner, sealed)
-  if (credentials.type !== 'oauth2') return call(endpointAs(credentials))
+  if (credentials.type !== 'oauth2') return call(endpointAs(credentials), own)
   const held = heldOf(relay, owner, sealed, credentials)
   const token = await tokenFor(relay, held)
   if (!token.ok) return token
-  const answer = await call(endpointAs({ type: 'bearer', token: token.token }))
+  const answer = await call(endpointAs({ type: 'bearer', token: token.token }), own)
   if (answer.ok || answer.trouble !== 'unauthorized') return answer
   const renewed = await tokenFor(relay, held, token.token)
-  return renewed.ok ? call(endpointAs({ type: 'bearer', token: renewed.token })) : renewed
+  return renewed.ok ? call(endpointAs({ type: 'bearer', token: renewed.token }), own) : renewed
 }
 
 /** The same credentials that are put again have the name they had: what was granted for them goes on. */

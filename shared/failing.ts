@@ -5,11 +5,12 @@ import type { Failure } from './a2a/trouble.ts'
 import { type Alarm, metAgain } from './alarms.ts'
 import { type Ask, idsOf, type Looked } from './asking.ts'
 import type { Tries } from './calling.ts'
-import { noteOutcome, type Outcome, refusal } from './canceling.ts'
+import { noteOutcome, refusal } from './canceling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Subscription, Trouble, Watch } from './model.ts'
 import { aheadTries, troubleMs } from './policy.ts'
 import type { Audience } from './publish.ts'
+import type { Outcome } from './pursuing.ts'
 import { alarmAnew, raise } from './raising.ts'
 import { type Came, cameOf, cameTo, hopeOf, isRefusal, isUnseen, keep, ownOf } from './refusals.ts'
 import type { Relay } from './relay.ts'
@@ -115,7 +116,8 @@ export async function inTrouble(
   }
   if (outcome !== undefined) await noteOutcome(relay, watch, outcome)
   await note(relay, watch, agent, audience, fault, ask)
-  if (outcome?.again !== undefined) await cancelSoon(relay, watch, outcome.again.notBefore)
+  if (outcome?.again !== undefined && outcome.rests !== true)
+    await cancelSoon(relay, watch, outcome.again.notBefore)
   // One chain of repeats, whatever the number of pushes; past the longest delay the timer alone goes on.
   const goesOn =
     lasting === undefined

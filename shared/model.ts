@@ -285,11 +285,17 @@ export type Cancel = {
   key?: string
   /** Public ids of the subscriptions whose budgets ask: with the last of them the wish ends. */
   subscriptions?: string[]
-  /** Credentials with which it was asked for in vain, so that others are tried; the least recent first. */
+  /** Credentials that may not have it canceled, by what the agent said, and why it would not. */
   denied?: string[]
-  /** How often it was asked for in vain of an agent that answers otherwise, and when it is asked again (ms). */
+  reason?: string
+  /** Those with which it was asked for in vain since the last try, and whether the agent was asked to cancel then. */
+  failed?: string[]
+  sent?: boolean
+  /** How often it was tried with everybody's in vain, and when it is tried again (ms). */
   tries?: number
   notBefore?: number
+  /** Set once the agent was asked to cancel. */
+  asked?: boolean
 }
 
 /** An artifact by its size and SHA-256 (hex), both of its canonical JSON (RFC 8785) in UTF-8. */

@@ -133,7 +133,10 @@ function raiseTask(
   return tellEach(watch, live.filter(isSo), live, { alarm: type, since })
 }
 
-/** Tells those of some who were not told the same before, by one step if these are all on the watch. */
+/**
+ * Tells those of some who were not told the same before, each by a step of its own: after a crash it is repeated to them,
+ * and not to who joined since.
+ */
 function tellEach(
   watch: Watch,
   some: readonly Subscription[],
@@ -143,14 +146,11 @@ function tellEach(
   const { alarms = {} } = watch
   const due = some.filter(({ ref }) => alarms[ref] !== alarm)
   if (due.length === 0) return { steps: [] }
-  const steps =
-    due.length === live.length
-      ? [writeStep(watch, alarm, since)]
-      : due.map(({ ref: sub }) => writeStep(watch, alarm, since, { sub }))
   const told = live.flatMap(sub => {
     const last = due.includes(sub) ? alarm : alarms[sub.ref]
     return last === undefined ? [] : [[sub.ref, last] as const]
   })
+  const steps = due.map(({ ref: sub }) => writeStep(watch, alarm, since, { sub }))
   return { steps, alarms: Object.fromEntries(told) }
 }
 

@@ -1,12 +1,15 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
+
+import type { Looked as Answered } from './a2a/client.ts'
 import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Tries } from './calling.ts'
-import { type Canceled, noteOutcome, refusal } from './canceling.ts'
+import { noteOutcome, refusal } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
 import { compare, isAhead, isUnpublished, longestStamp, restampMs, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
+import type { Outcome } from './pursuing.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
 import { servedBy } from './refusals.ts'
 import type { Relay } from './relay.ts'
@@ -48,7 +51,7 @@ export async function save(
   watch: Watch,
   agent: Agent,
   audience: Audience,
-  { task, bytes, outcome, tries }: Canceled & Tries & { ok: true },
+  { task, bytes, outcome, tries }: Answered & Tries & { ok: true; outcome: Outcome | undefined },
   known: Known,
   ask: Ask,
 ): Promise<Looked> {

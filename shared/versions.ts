@@ -5,7 +5,7 @@ import type { Calls } from './breaker.ts'
 import { callAs, type Tries, type Turns } from './calling.ts'
 import type { Agent, ProtocolVersion, Subscription } from './model.ts'
 import { learnFrom } from './permits.ts'
-import { isRefusal } from './refusals.ts'
+import { isRefusal, type Whose } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { noteSpoken } from './store/calls.ts'
 
@@ -32,7 +32,7 @@ export async function callInVersion<T extends Answer>(
   relay: World,
   { agent, calls }: { agent: Agent; calls: Calls },
   subs: Subscription[],
-  call: (endpoint: Endpoint) => Promise<T>,
+  call: (endpoint: Endpoint, own: Whose) => Promise<T>,
   turns?: Turns<T>,
 ): Promise<(T | Failure) & Tries<T>> {
   const now = relay.now()

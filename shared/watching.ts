@@ -6,10 +6,10 @@ import { isTerminal } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import { heardOf, type Tries } from './calling.ts'
-import { askersFirst, type Canceled, cancelAt, isSettledBy, outcomeOf } from './canceling.ts'
+import { type Canceled, cancelAt, isSettledBy } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import { limits } from './limits.ts'
-import type { Agent, Subscription, Watch } from './model.ts'
+import type { Agent, Cancel, Subscription, Watch } from './model.ts'
 import { judgeTimes } from './overdue.ts'
 import { seenOf } from './permits.ts'
 import {
@@ -25,8 +25,9 @@ import {
   windowMs,
 } from './policy.ts'
 import { type Audience, audienceOf } from './publish.ts'
+import { askersFirst, foundCanceled, outcomeOf } from './pursuing.ts'
 import { agentAlarmed, alarmAnew } from './raising.ts'
-import { readyOf, turnsOf } from './refusals.ts'
+import { credentialsOf, readyOf, turnsOf, type Whose } from './refusals.ts'
 import { type Relay, within } from './relay.ts'
 import { judge, save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
@@ -44,7 +45,7 @@ import {
 import { remindAbove, timesNow } from './tree.ts'
 import { endWait, enterAgent, leaveAgent, type Turn } from './turns.ts'
 import { callInVersion } from './versions.ts'
-import { wishOf } from './wishes.ts'
+import { standingOf, wishOf } from './wishes.ts'
 
 /** Looks at a task unless that is needless now. */
 export async function lookAt(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
@@ -184,14 +185,18 @@ async function lookOutside(
   // Until it is bound the agent is called for it, too, but it is told nothing of the task.
   const joining = ask.unbound === undefined ? [] : [ask.unbound]
   const callers = [...audience.live, ...joining]
-  const answer = await askFor(relay, watch, agent, audience.live, callers)
+  const standing = isTerminal(watch.state) ? undefined : standingOf(watch, audience.live)
+  const wish = standing && wishOf(watch, audience.live, relay.now())
+  const answer = await askFor(relay, watch, agent, callers, wish)
   await leaveAgent(relay, agent, turn, heardOf(answer))
   if (!answer.ok && answer.busy === true) {
     await freeWatch(relay.table, watch)
     const { since, turns } = ask.waited ?? { since: relay.now(), turns: 0 }
     return { kind: 'busy', afterMs: answer.retryAfterMs ?? windowMs, waited: { since, turns: turns + 1 } }
   }
-  const outcome = outcomeOf(relay, agent, audience.live, answer)
+  const outcome =
+    (wish && outcomeOf(relay, agent, audience.live, wish, answer.tries)) ??
+    foundCanceled(standing, answer.ok ? answer.task.state : undefined)
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, { ...answer, outcome }, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   const bound = ask.unbound === undefined ? watch : await bind(relay, watch, ask.unbound)
@@ -217,23 +222,24 @@ function askFor(
   relay: Relay,
   watch: Watch,
   agent: Agent,
-  live: Subscription[],
   callers: Subscription[],
+  wish: Cancel | undefined,
 ): Promise<(Canceled | Failure) & Tries<Canceled>> {
   const now = relay.now()
   const callee = { agent, calls: seenOf(relay, agent).calls }
   const owners = turnsOf(watch, agent, callers)
-  const cancel = isTerminal(watch.state) ? undefined : wishOf(watch, live, now)
-  if (cancel !== undefined) {
-    const order = askersFirst(watch, agent, cancel, callers, owners)
-    const ask = (endpoint: Endpoint) => cancelAt(relay, endpoint, watch, cancel)
+  const look = (endpoint: Endpoint): Promise<Canceled> =>
+    getTask(relay.net, endpoint, watch.taskId, relay.now())
+  if (wish !== undefined) {
+    const { denied = [] } = wish
+    const ask = (endpoint: Endpoint, own: Whose) =>
+      denied.includes(credentialsOf(agent, own)) ? look(endpoint) : cancelAt(relay, endpoint, watch, wish)
+    const order = askersFirst(agent, wish, owners)
     return callInVersion(relay, callee, callers, ask, { order, willDo: isSettledBy })
   }
   const { order, waitMs } = readyOf(watch, agent, owners, now)
   if (order.length === 0) return Promise.resolve(toldToWait(waitMs))
-  const ask = (endpoint: Endpoint): Promise<Canceled> =>
-    getTask(relay.net, endpoint, watch.taskId, relay.now())
-  return callInVersion(relay, callee, callers, ask, { order })
+  return callInVersion(relay, callee, callers, look, { order })
 }
 
 /** What the agent would say again, which is not asked for that. */

@@ -134,7 +134,7 @@ export async function leaveWatch(table: Table, watch: string, ref: string, now: 
   const { rev, alarms, lost, subs } = left.item
   // It was told as a task that is not to be had: whoever has it listed yet does not begin with it anew at once.
   if (rev === 0 && alarms?.[ref] !== undefined) await noteLost(table, { key: watch, lost }, ref, now)
-  if (subs === undefined) await endWatch(table, watch, now)
+  if (subs === undefined) await endAnyLook(table, watch, now)
 }
 
 /** Notes when the agent last showed nothing of the task to whoever was taken off it. Of two at the same time one is noted. */
@@ -169,12 +169,18 @@ export const troubled = [
 export const alarmed: ReadonlySet<string> = new Set(['lasting', 'alarms'])
 
 /** Ends a watch nobody is subscribed to: no timer, nothing to be told or asked for, kept for a while. Somebody who joins meanwhile wins. */
-export const endWatch = (table: Table, watch: string, now: number) =>
+export const endWatch = (table: Table, watch: string, now: number) => end(table, watch, now, '')
+
+/** The same, and a look under way saves nothing to it any more: what it met is none of theirs who come later. */
+const endAnyLook = (table: Table, watch: string, now: number) =>
+  end(table, watch, now, ', #lookAt = #lookAt + :one, #lease = :none')
+
+const end = (table: Table, watch: string, now: number, more: string) =>
   update<Stored>(
     table,
     watchKey(watch),
-    `SET #ttl = :ttl, #woken = if_not_exists(#rev, :none) REMOVE #slot, #due, #owed, #disputed, #cancel, #overdueCancel, ${troubled.map(name => `#${name}`).join(', ')}`,
-    { ttl: Math.ceil(now / 1000) + keptSeconds, none: 0 },
+    `SET #ttl = :ttl, #woken = if_not_exists(#rev, :none)${more} REMOVE #slot, #due, #owed, #disputed, #cancel, #overdueCancel, ${troubled.map(name => `#${name}`).join(', ')}`,
+    { ttl: Math.ceil(now / 1000) + keptSeconds, none: 0, ...(more !== '' && { one: 1 }) },
     'attribute_exists(#pk) AND attribute_not_exists(#subs)',
   )
 

@@ -111,12 +111,14 @@ async function playWaves(plan: Plan, book: Book): Promise<number> {
     }
     const random = randomOf(`${plan.seed}/wave ${number}`)
     const began = performance.now()
+    const known = book.violations.size
     const { tasksPerWave: tasks, changes } = plan
     await playWave(world, cast, random, lives, { number, storm, tasks, changes, last, judge })
     if (inPeace) book.peace.push({ from, until: world.now() })
     else if (storm === undefined) book.strained += 1
     note(book, judgeAll(book))
     plan.say?.(lineOf(book, number, storm !== undefined, performance.now() - began))
+    sayNew(plan, book, known)
     if (last && lives.length === 0) return number
   }
 }
@@ -146,6 +148,12 @@ const judgeAll = ({ tasks, cast, peace }: Book): Violation[] =>
 function note({ violations }: Book, found: readonly Violation[]): void {
   for (const violation of found)
     violations.set(`${violation.rule} ${violation.task} ${violation.says}`, violation)
+}
+
+/** Violations that a long run found so far, as they are found. */
+const sayNew = (plan: Plan, { violations }: Book, known: number): void => {
+  for (const { rule, task, says } of [...violations.values()].slice(known))
+    plan.say?.(`${rule}  ${task}  ${says}`)
 }
 
 function figuresOf({ world, cast, tasks, strained }: Book): Figures {

@@ -1,0 +1,167 @@
+// A task is to be canceled while several wait for it, each with credentials of its own: the wish comes to an end, and hides nothing meanwhile.
+import { expect, test } from 'vitest'
+import { type Asked, answering, bearer, forbidden, gone, refused } from '../support/bearers.ts'
+import type { Answer } from '../support/receiver.ts'
+import type { Scripted } from '../support/scripted.ts'
+import { status } from '../support/scripted.ts'
+import { push, statusPush } from '../support/trip.ts'
+import { day, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
+
+/** What the look queues at which it dies, and stays dead until this is undefined. */
+let deadAt: string | undefined
+let dead = false
+waitsOfFile({
+  faults: ({ who, operation, body }) => {
+    if (who !== 'look' || deadAt === undefined) return undefined
+    if (operation.startsWith('SendMessage') && JSON.stringify(body).includes(deadAt)) dead = true
+    return dead ? 'throttle' : undefined
+  },
+})
+
+const asks = status('input-required', { message: { messageId: 'q', parts: [] } })
+const month = { pauseTimeoutSeconds: 40 * 24 * 3600 }
+const cancelsOf = (agent: Scripted, taskId: string): number =>
+  agent.calls(taskId).filter(({ method }) => method === 'CancelTask').length
+const notesOf = async (id: string, taskId: string) =>
+  (await trip.task(id, taskId)).timeline.steps.map(({ note }) => note).filter(note => note !== undefined)
+/** Writes of a look that set something. */
+const setsOf =
+  (name: string) =>
+  ({ who, operation, body }: { who: string; operation: string; body: Record<string, unknown> }): boolean =>
+    who === 'look' && operation === 'UpdateItem' && name in ((body.ExpressionAttributeValues ?? {}) as object)
+
+test.each<[string, Answer]>([
+  ['refused', { status: 401 }],
+  ['not served', { status: 500 }],
+  ['to wait', { status: 429 }],
+])(
+  'who sees a task, but may not have it canceled, hears its end though three others’ credentials are %s',
+  async (_, answer) => {
+    const { agent, id, taskId, hook, client } = await world.begin({}, bearer('good'))
+    for (let n = 0; n < 3; n++) await trip.subscribe(id, { taskId, ...bearer(`less-${n}`) })
+    await trip.pass(minute, 20)
+    answering(agent, taskId, (token, { method }) =>
+      token !== 'good' ? answer : method === 'CancelTask' ? forbidden() : undefined,
+    )
+    await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+    await trip.pass(20 * minute, 60)
+    agent.put(taskId, status('completed'))
+    await push(hook, statusPush(taskId, 'completed'))
+    await trip.pass(hour, 60)
+    expect(typesTold(client)).toContain('task.completed')
+  },
+)
+
+test('a wish is told as refused in the end though most credentials do not even see the task', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, bearer('good'))
+  for (let n = 0; n < 3; n++) await trip.subscribe(id, { taskId, ...bearer(`less-${n}`) })
+  await trip.pass(minute, 20)
+  answering(agent, taskId, (token, { method }) =>
+    token !== 'good' ? refused() : method === 'CancelTask' ? forbidden() : undefined,
+  )
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(day, 200)
+  expect(typesTold(client)).toEqual(['task.cancel_refused'])
+  const before = cancelsOf(agent, taskId)
+  await trip.pass(day, 100)
+  expect(cancelsOf(agent, taskId)).toBe(before)
+})
+
+test.each([[4], [6]])(
+  'of %i the newest may cancel, and is asked again though the others were denied and it failed at first',
+  async many => {
+    const { agent, id, taskId, client } = await world.begin({}, bearer('less-0'))
+    for (let n = 1; n < many - 1; n++) await trip.subscribe(id, { taskId, ...bearer(`less-${n}`) })
+    await trip.subscribe(id, { taskId, ...bearer('good') })
+    await trip.pass(5000, 5)
+    const until = trip.local.now() + minute
+    const denied: string[] = []
+    answering(agent, taskId, (token, asked) => {
+      if (asked.method !== 'CancelTask') return undefined
+      if (token !== 'good') {
+        denied.push(token)
+        return forbidden()
+      }
+      if (trip.local.now() < until) return { status: 503 }
+      agent.put(taskId, status('canceled'))
+      return canceled(taskId, asked)
+    })
+    await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+    await trip.pass(hour, 240)
+    expect(typesTold(client)).toEqual(['task.canceled'])
+    // What the agent said to them is its word.
+    expect(denied).toHaveLength(many - 1)
+  },
+)
+
+const canceled = (taskId: string, { id }: Asked): Answer => ({
+  body: JSON.stringify({ jsonrpc: '2.0', id, result: { ...status('canceled'), id: taskId } }),
+})
+
+test.each<[string, Answer]>([
+  ['500', { status: 500 }],
+  ['nothing', { fault: 'hang' }],
+])('who had a task canceled stands in its timeline though the agent answers %s', async (_, answer) => {
+  const { agent, id, taskId, client } = await world.begin()
+  agent.instead(({ method }) => {
+    if (method !== 'CancelTask') return undefined
+    agent.put(taskId, status('canceled'))
+    return answer
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(hour, 60)
+  expect(typesTold(client)).toEqual(['task.canceled'])
+  expect(await notesOf(id, taskId)).toHaveLength(1)
+})
+
+test('who comes days after the last subscription was deleted while a look raised an alarm hears nothing of that', async () => {
+  const { agent, id, taskId, made } = await world.begin()
+  agent.put(taskId, asks)
+  await trip.pass(10 * minute, 10)
+  agent.instead(gone)
+  const hold = trip.hold(setsOf(':alarms'))
+  const passing = trip.pass(hour, 60)
+  await hold.held
+  await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
+  hold.release()
+  await passing
+  agent.instead(undefined)
+  await trip.pass(30 * day, 30)
+  const late = await trip.subscribe(id, { taskId })
+  await trip.pass(hour, 60)
+  expect(typesTold(late.client)).toEqual(['task.input_required'])
+})
+
+test('a wish that a look puts off while the last subscription is deleted is not that of who comes next', async () => {
+  const { agent, id, taskId, made } = await world.begin()
+  agent.instead(({ method }) => (method === 'CancelTask' ? { status: 503 } : undefined))
+  const hold = trip.hold(setsOf(':cancel'))
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  const passing = trip.pass(5000, 5)
+  await hold.held
+  await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
+  hold.release()
+  await passing
+  const before = cancelsOf(agent, taskId)
+  const late = await trip.subscribe(id, { taskId })
+  await trip.pass(hour, 60)
+  expect(cancelsOf(agent, taskId)).toBe(before)
+  expect(typesTold(late.client)).toEqual([])
+})
+
+test('who joins with good credentials after a look died that told others of a loss is not told so', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, { ...month, ...bearer('first') })
+  agent.put(taskId, asks)
+  await trip.pass(10 * minute, 10)
+  answering(agent, taskId, (token, asked) => (token === 'good' ? undefined : gone(asked)))
+  deadAt = 'task.orphaned'
+  for (let n = 0; n < 120 && !dead; n++) await trip.pass(10_000)
+  expect(dead).toBe(true)
+  const late = await trip.subscribe(id, { taskId, ...month, ...bearer('good') })
+  await trip.pass(2000, 2)
+  deadAt = undefined
+  dead = false
+  await trip.pass(5 * hour, 100)
+  expect(typesTold(late.client)).toEqual(['task.input_required'])
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.orphaned', 'task.input_required'])
+})
