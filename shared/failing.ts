@@ -8,7 +8,7 @@ import type { Tries } from './calling.ts'
 import { noteOutcome, refusal } from './canceling.ts'
 import { drawShare } from './clock.ts'
 import type { Agent, Lasting, Subscription, Trouble, Watch } from './model.ts'
-import { aheadTries, troubleMs } from './policy.ts'
+import { aheadTries, leaseMs, troubleMs } from './policy.ts'
 import type { Audience } from './publish.ts'
 import type { Outcome } from './pursuing.ts'
 import { alarmAnew, raise } from './raising.ts'
@@ -179,7 +179,7 @@ async function note(
       ask.fired === true,
     ),
   }
-  const saved = await saveTrouble(relay.table, watch, fault, owed)
+  const saved = await saveTrouble(relay.table, { ...watch, lease: now + leaseMs }, fault, owed)
   if (saved !== undefined && owed.length > 0) await tell(relay, saved, audience)
 }
 

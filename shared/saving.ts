@@ -7,7 +7,7 @@ import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Tries } from './calling.ts'
 import { noteOutcome, refusal } from './canceling.ts'
 import type { Agent, Watch } from './model.ts'
-import { compare, isAhead, isUnpublished, longestStamp, restampMs, windowMs } from './policy.ts'
+import { compare, isAhead, isUnpublished, leaseMs, longestStamp, restampMs, windowMs } from './policy.ts'
 import { type Audience, concerns, publish } from './publish.ts'
 import type { Outcome } from './pursuing.ts'
 import { type ChangedWorks, compareWorks, record } from './recording.ts'
@@ -78,7 +78,8 @@ export async function save(
     served: servedBy(audience.live, tries),
     woken: publishes ? watch.woken : rev,
     looked: watch.lookAt,
-    lease: publishes ? watch.lease : 0,
+    // However long the agent took: whoever comes next finds what was begun and died older than its readers wait for it.
+    lease: publishes ? now + leaseMs : 0,
     ...(due !== undefined && { due }),
     ...recorded,
     ...told,
