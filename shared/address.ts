@@ -110,7 +110,7 @@ export const specialRanges6 = lazily(() =>
   readRanges([
     '2001::/23', // IETF protocol assignments: Teredo, benchmarks, AMT, ORCHID
     '2001:db8::/32', // documentation, RFC 3849
-    '2002::/16', // 6to4: any IPv4 address is in there, RFC 3056
+    '2002::/16', // 6to4, with each IPv4 address in it, RFC 3056
     '2620:4f:8000::/48', // AS112
     '3ffe::/16', // the 6bone, given back (RFC 3701)
     '3fff::/20', // documentation, RFC 9637

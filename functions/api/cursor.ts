@@ -31,7 +31,7 @@ export function readPage(relay: Relay, c: Context, tenant: string, body: unknown
       .toString('base64url')
       .slice(0, markLength) + next
   const inner = after.slice(markLength)
-  // A cursor goes on while keys rotate: any that is held opens it.
+  // A cursor goes on while keys rotate, for each key that is held opens it.
   const roots = [...relay.config.rootKeys.values()]
   const [root = new Uint8Array(0)] = roots
   if (after !== '' && !roots.some(one => sameSecret(marked(one, inner), after)))

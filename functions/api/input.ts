@@ -14,7 +14,7 @@ export const Id = z.string().regex(idPattern, idSays)
 /** Text that can be stored and shown as it is: no control characters, no half of a surrogate pair. */
 export const Text = z.string().regex(/^[^\p{Cc}\p{Cs}]*$/u, 'Expected no control characters')
 
-/** Ids that agents choose: any such text of 1 to 256 bytes, which is what pushes and answers may name. */
+/** Ids that agents choose, as such text of 1 to 256 bytes, which is what pushes and answers may name. */
 export const TaskId = Text.min(1).refine(
   id => Buffer.byteLength(id) <= limits.taskIdBytes,
   `Expected at most ${limits.taskIdBytes} bytes`,

@@ -14,7 +14,7 @@ import type { PushReading, Task } from './task.ts'
 // | neither; in this order: id + status, taskId + status,     | task, status,                   | id or taskId             | status.state       |
 // |   taskId + artifact, role + messageId                     |   artifact, message             |                          |                    |
 // | { task_id, status: "completed" } (early Go example)       | status                          | task_id                  | status             |
-// | { jsonrpc, result or params: any of these }, unwrapped once | as inside                       | as inside                | as inside          |
+// | { jsonrpc, result or params: one of these }, unwrapped once | as inside                       | as inside                | as inside          |
 //
 // Refused: arrays and scalars, none or several of the above at once, a JSON-RPC error, a missing task id (but in a message),
 // an id that is not text of 1 to 256 bytes without control characters, and id fields of one event that differ. Only the event's own id counts:
