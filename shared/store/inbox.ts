@@ -4,8 +4,11 @@ import { entryPrefix, inboxEntryKey, inboxKey, readEntrySeq } from './keys.ts'
 import { put, query, type Table, update } from './table.ts'
 
 const keptSeconds = 30 * 24 * 60 * 60
-/** How far back a repeated append looks for itself. */
-const lookBack = 20
+/** How many entries back an append looks for itself, and how many if it may have been made long ago. */
+const nearBack = 20
+const farBack = 500
+/** What is told for the first time is told within this, in ms: after a death, or to who joins, it is told later. */
+const firstMs = 10_000
 /**
  * After this a gap is closed by a void; a slower writer takes a new number. Longer than the SDK repeats a write, and
  * shorter than whoever publishes in a dead one's stead may come after it: a hint shall not point behind a gap.
@@ -23,16 +26,11 @@ const ttlOf = (nowMs: number): number => Math.ceil(nowMs / 1000) + keptSeconds
 
 const partition = (tenant: string, client: string): string => inboxKey(tenant, client).pk
 
-const entries = (table: Table, pk: string, after: string, limit: number, backwards = false) =>
-  query<Stored>(table, {
-    condition: '#pk = :pk AND #sk > :after',
-    values: { pk, after },
-    limit,
-    backwards,
-  })
+const entries = (table: Table, pk: string, after: string, limit: number) =>
+  query<Stored>(table, { condition: '#pk = :pk AND #sk > :after', values: { pk, after }, limit })
 
 /**
- * Appends an entry once.
+ * Appends an entry once, as far back as it looks for itself: behind many others it stands again, under the same id.
  * @param now tells the time, in ms
  * @returns its number; the number it has already when it was appended before (a look that ran again after a crash)
  */
@@ -43,8 +41,7 @@ export async function appendEntry(
   entry: Omit<InboxEntry, 'seq'> & { from: Origin },
   now: () => number,
 ): Promise<number> {
-  const recent = await entries(table, partition(tenant, client), entryPrefix, lookBack, true)
-  const twin = recent.items.find(item => item.id === entry.id)
+  const twin = await findTwin(table, partition(tenant, client), entry, now())
   if (twin !== undefined) return readEntrySeq(twin.sk)
   for (;;) {
     const taken = now()
@@ -62,6 +59,27 @@ export async function appendEntry(
     )
     if (placed.ok) return seq
   }
+}
+
+/** The same entry, if it was appended before. Nobody did before what it tells was so. */
+async function findTwin(
+  table: Table,
+  pk: string,
+  { id, at }: Pick<InboxEntry, 'id' | 'at'>,
+  now: number,
+): Promise<Stored | undefined> {
+  const back = {
+    condition: '#pk = :pk AND #sk > :after',
+    values: { pk, after: entryPrefix },
+    backwards: true,
+  }
+  const near = await query<Stored>(table, { ...back, limit: nearBack })
+  const twin = near.items.find(item => item.id === id)
+  const oldest = near.next && near.items.at(-1)
+  if (twin !== undefined || oldest === undefined) return twin
+  if (now - at < firstMs || oldest.before < at - overMs) return undefined
+  const far = await query<Stored>(table, { ...back, limit: farBack, lazy: true })
+  return far.items.find(item => item.id === id)
 }
 
 /** What an entry was told by: a watch at a revision or a step, for a subscription (its ref). Wakes of it have ids made of these. */

@@ -235,3 +235,37 @@ test('an entry that is appended again after a death is shown at once', async () 
   for (let call = 0; call < 3; call++) await inbox.read(10)
   expect(told(inbox)).toEqual(['2 only'])
 })
+
+/** An entry, then so many others, each a second later than the one before. */
+async function bury(client: string, others: number, betweenMs = 1000) {
+  let now = begin
+  const append = (id: string, at = begin) =>
+    appendEntry(here.table, tenant, client, { ...entryOf(id), at, from: origin }, () => now)
+  const first = await append('first')
+  for (let at = 0; at < others; at++) {
+    now += betweenMs
+    await append(`other ${at}`, now)
+  }
+  return { append, first }
+}
+
+const queries = () => here.calls.filter(name => name === 'Query').length
+
+test('an entry that is appended again stands once, though many others came since', async () => {
+  const { append, first } = await bury('buried', 60)
+  expect(await append('first')).toBe(first)
+})
+
+test('one search is enough for an entry that tells what has just become so', async () => {
+  const { append } = await bury('quick', 30, 1)
+  const before = queries()
+  await append('new', begin)
+  expect(queries() - before).toBe(1)
+})
+
+test('no entry is searched for behind those that are older than what it tells', async () => {
+  const { append } = await bury('slow', 30, 60_000)
+  const before = queries()
+  await append('late', begin + 28 * 60_000)
+  expect(queries() - before).toBe(1)
+})
