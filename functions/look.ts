@@ -60,9 +60,11 @@ async function lookForNotice(world: Relay, message: NoticeMessage, mention: Ment
   if (!isLive(sub, world.now())) return settle(relay, message, 'subscription_over', sub)
   if (sub.scope === 'task' && sub.taskId !== undefined && sub.taskId !== message.taskId)
     return settle(relay, message, 'unexpected_task', sub)
-  const unbound = sub.scope === 'task' && sub.taskId === undefined
+  const unbound = isUnbound(sub)
   const watch = await watchFor(relay, sub, message.taskId, !unbound)
   if (watch === undefined) return settle(relay, message, 'watch_full', sub)
+  // While nothing comes of the pushes of a subscription that is not bound they share the looks of one of them.
+  if (unbound && rides(watch, message, relay.now(), sub)) return leaveQueue(relay, watch, message.waited)
   const looked = await lookAt(within(relay, { parent: watch.parent }), watch, {
     cause: { at: message.at, state: message.state },
     own: isOwn(watch, message),
@@ -95,22 +97,22 @@ async function afterNotice(
   message: NoticeMessage,
   looked: Looked,
 ): Promise<Handled> {
-  const unbound = sub.scope === 'task' && sub.taskId === undefined
+  const unbound = isUnbound(sub)
   const tries = message.tries ?? 0
   // Who was let in begins to wait anew.
   const { waited: _, stood: __, ...letIn } = message
-  const rides = !unbound && !isOwn(watch, message) && ridesAlong(watch, message, relay.now())
+  const isRider = rides(watch, message, relay.now(), sub)
   switch (looked.kind) {
     case 'shown':
       if (contradicts(message.state, looked.state) && (await isDisputable(relay, watch.key, message)))
         return 'done'
       return settle(relay, message, 'shown', sub)
     case 'waits':
-      if (rides) return leaveQueue(relay, watch, message.waited)
+      if (isRider) return leaveQueue(relay, watch, message.waited)
       if (unbound) return stand(relay, watch, message, looked.ms)
       return later(relay, watch, message, trailingMs(looked.ms, message))
     case 'busy':
-      if (rides) return leaveQueue(relay, watch, looked.waited)
+      if (isRider) return leaveQueue(relay, watch, looked.waited)
       return later(relay, watch, { ...message, waited: looked.waited }, looked.afterMs)
     case 'ahead':
       return later(relay, watch, { ...letIn, tries: tries + 1, at: relay.now() }, windowMs * 2 ** tries)
@@ -135,6 +137,12 @@ async function afterNotice(
       )
   }
 }
+
+/** Whether another message's look will do for this one. */
+const rides = (watch: Watch, message: NoticeMessage, now: number, sub: Subscription): boolean =>
+  !isOwn(watch, message) && ridesAlong(watch, message, now, isUnbound(sub) ? sub.ref : undefined)
+
+const isUnbound = ({ scope, taskId }: Subscription): boolean => scope === 'task' && taskId === undefined
 
 /** What is to bind its subscription waits for a look of its own, later each time. */
 function stand(relay: Relay, watch: Watch, message: NoticeMessage, waitMs: number): Promise<Handled> {

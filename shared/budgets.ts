@@ -23,7 +23,7 @@ export type Times = {
   /** Steps that became true, for {@link Watch.owed}. */
   steps: string[]
   /** Marks that keep them from being told again, and a cancellation that was asked for. */
-  saves: Pick<Watch, 'overdueAt' | 'overdueCancel'>
+  saves: Pick<Watch, 'overdue' | 'overdueCancel'>
   /** When the next budget or subscription ends, if any does. */
   next: number | undefined
 }
@@ -31,7 +31,7 @@ export type Times = {
 /** The part of a watch that budgets go by. */
 export type Timed = Pick<
   Watch,
-  'agent' | 'taskId' | 'rev' | 'state' | 'changed' | 'created' | 'fresh' | 'overdueAt' | keyof Wishes
+  'agent' | 'taskId' | 'rev' | 'state' | 'changed' | 'created' | 'overdue' | 'refusedAt' | keyof Wishes
 >
 
 /** An open task below one: its name, and since when it is watched. */
@@ -64,10 +64,14 @@ export function timesOf(
   const deadlines = subs.flatMap(sub => deadlinesOf(watch, sub)).filter(one => !ended || covers(one))
   const openAt = (at: number) => below.filter(({ created }) => created <= at).map(({ name }) => name)
   const over = deadlines.filter(
-    one => one.at <= now && isUntold(watch, one) && (!ended || openAt(one.at).length > 0),
+    one =>
+      one.at <= now &&
+      isUntold(watch, one) &&
+      !isBeingCanceled(watch, subs, one) &&
+      (!ended || openAt(one.at).length > 0),
   )
   const ends = ended ? [] : subs.filter(sub => sub.scope === 'task')
-  const late = ended ? [] : over.filter(({ sub }) => sub.onOverdue === 'cancel')
+  const late = over.filter(({ sub }) => cancels(watch, sub))
   const overdueCancel = joinWish(watch.overdueCancel, late, subs, now)
   const namesAt = (at: number) =>
     [...(ended ? [] : [nameOf(watch)]), ...openAt(at)].slice(0, mostNamed).join(' ')
@@ -83,7 +87,7 @@ export function timesOf(
         .map(({ ref, expiresAt }) => writeStep(watch, 'subscription.expired', expiresAt, { sub: ref })),
     ],
     saves: {
-      ...(over.length > 0 && { overdueAt: now }),
+      ...(over.length > 0 && { overdue: { ...toldTo(watch, subs), ...toldNow(over, now) } }),
       ...(overdueCancel !== undefined && { overdueCancel }),
     },
     next: coming.filter(at => at > now).sort((a, b) => a - b)[0],
@@ -119,9 +123,28 @@ export const nameOf = ({ agent, taskId }: Pick<Watch, 'agent' | 'taskId'>): stri
 /** Whether a budget covers the tasks below, too. */
 const covers = ({ budget }: Deadline): boolean => budget === 'end_to_end'
 
-/** Each deadline is told once: those until `overdueAt` were, but to somebody who was not told anything yet. */
-const isUntold = (watch: Timed, { at, sub }: Deadline): boolean =>
-  at > (watch.overdueAt ?? 0) || watch.fresh.includes(sub.ref)
+/** Each deadline is told once: those until its subscription's mark were. */
+const isUntold = ({ overdue }: Timed, { at, sub }: Deadline): boolean => at > (overdue?.[sub.ref] ?? 0)
+
+/** The marks of those who are on it still. */
+const toldTo = ({ overdue = {} }: Timed, subs: readonly Subscription[]): Record<string, number> =>
+  Object.fromEntries(Object.entries(overdue).filter(([ref]) => subs.some(sub => sub.ref === ref)))
+
+const toldNow = (over: readonly Deadline[], now: number): Record<string, number> =>
+  Object.fromEntries(over.map(({ sub }) => [sub.ref, now]))
+
+/** While a budget has the task canceled it does not begin anew: asking for that makes changes of its own. */
+const isBeingCanceled = (watch: Timed, subs: readonly Subscription[], one: Deadline): boolean => {
+  const { overdueCancel } = watch
+  const standing = overdueCancel && standingOf({ overdueCancel }, subs)
+  return !covers(one) && standing?.subscriptions?.includes(one.sub.id) === true
+}
+
+/** Only a task that is open is canceled, and not for those who were on it when its agent would not do that. */
+const cancels = ({ state, refusedAt = 0 }: Timed, sub: Subscription): boolean =>
+  sub.onOverdue === 'cancel' &&
+  !isTerminal(state) &&
+  Math.max(sub.createdAt, sub.credentialsAt ?? 0) > refusedAt
 
 /**
  * A hop begins anew with each change that a client could see, and so does a pause with each question; nobody's begins
@@ -140,13 +163,11 @@ function deadlinesOf(watch: Timed, sub: Subscription): Deadline[] {
   ]
 }
 
-/** Only a task that is open is canceled. */
 function overdueStep(watch: Timed, one: Deadline, open: string): string {
   const { sub, budget, seconds, at } = one
-  const cancels = sub.onOverdue === 'cancel' && !isTerminal(watch.state)
   const data = {
     ...{ budget, seconds },
-    ...(cancels && { action: 'cancel' }),
+    ...(cancels(watch, sub) && { action: 'cancel' }),
     ...(covers(one) && { open }),
   }
   return writeStep(watch, 'task.overdue', at, { sub: sub.ref, data })

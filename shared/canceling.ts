@@ -2,16 +2,20 @@
 import { cancelTask, getTask, type Looked } from './a2a/client.ts'
 import type { Endpoint } from './a2a/endpoint.ts'
 import { isTerminal } from './a2a/task.ts'
-import { codes } from './a2a/trouble.ts'
+import { codes, type Failure } from './a2a/trouble.ts'
 import { idsOf } from './asking.ts'
 import type { Cancel, Trouble, Watch } from './model.ts'
 import { mostTries, type Outcome, type Said } from './pursuing.ts'
 import type { Relay } from './relay.ts'
 import { writeStep } from './steps.ts'
+import { noteAsked } from './store/asked.ts'
 import { addTransition } from './store/tails.ts'
 
-/** Troubles after which cancelling is tried again by a later look; any other answer is the agent's last word to these credentials. */
+/** Troubles with which nobody is served: cancelling is tried again by a later look. */
 const passing: ReadonlySet<Trouble> = new Set(['unreachable', 'rate_limited', 'unauthorized'])
+
+/** Troubles with an answer that may have been a yes. Any that is in neither is the agent's word to these credentials. */
+const unread: ReadonlySet<Trouble> = new Set(['unreadable', 'too_large', 'wrong_task'])
 
 /** The task as it is then, or why it cannot be had, and what asking to cancel it came to if that was tried. */
 export type Canceled = Looked & { said?: Said }
@@ -29,9 +33,9 @@ export const isSettledBy = ({ said }: Canceled): boolean =>
 
 /**
  * Looks at the task, and asks the agent to cancel it unless it has ended: its end is seen, whatever comes of the wish. An
- * agent that answers nothing usable about the task is asked to cancel it as well. One that refuses, or cannot, is asked
- * for the task anew: it may have worked, whatever was answered. A repeat is harmless: what is canceled stays so (A2A 1.0
- * section 3.1.5).
+ * agent that answers nothing usable about the task is asked to cancel it as well. Then it is asked for the task anew, for
+ * its answer may hold less than the task, or say no though it worked. One that says yes and works on is asked again later:
+ * a repeat is harmless, what is canceled stays so (A2A 1.0 section 3.1.5).
  */
 export async function cancelAt(
   relay: Relay,
@@ -41,20 +45,37 @@ export async function cancelAt(
 ): Promise<Canceled> {
   const look = () => getTask(relay.net, endpoint, watch.taskId, relay.now())
   const seen = await look()
-  if (seen.ok ? isTerminal(seen.task.state) : passing.has(seen.trouble)) return seen
+  if (seen.ok ? isTerminal(seen.task.state) : isUnasked(seen)) return seen
+  // A look that dies hereafter leaves the next one to know whose doing it was.
+  await noteAsked(relay.table, watch, wish)
   const answer = await cancelTask(relay.net, endpoint, watch.taskId, relay.now())
   const came = answer.ok ? { state: answer.task.state } : { trouble: answer.trouble, detail: answer.detail }
   relay.log({ step: 'task.cancel_sent', ...idsOf(watch), by: wish.by, why: wish.why, ...came })
-  if (answer.ok) return { ...answer, said: { kind: 'done' } }
-  const { trouble, retryAfterMs } = answer
-  const failed: Said = { kind: 'failed', reason: trouble, sent: true, retryAfterMs }
   const isLast = (wish.tries ?? 0) + 1 >= mostTries
-  if (passing.has(trouble) && !isLast) return { ...seen, said: failed }
-  const now = await look()
-  if (now.ok && now.task.state === 'canceled') return { ...now, said: { kind: 'done' } }
-  if (!now.ok || passing.has(trouble)) return { ...now, said: failed }
+  if (!answer.ok && isOpen(answer) && !isLast) return { ...seen, said: saidOf(answer) }
+  const after = await look()
+  if (after.ok && after.task.state === 'canceled') return { ...after, said: { kind: 'done' } }
+  // A replica may lag behind, but an end is an end.
+  if (answer.ok && isTerminal(answer.task.state) && !(after.ok && isTerminal(after.task.state)))
+    return { ...answer, said: { kind: 'done' } }
+  return { ...after, said: after.ok || answer.ok ? saidOf(answer) : failedBy(answer) }
+}
+
+/** Whether asking to cancel would come to the same: nobody is served, or not in this version. */
+const isUnasked = ({ trouble }: Failure): boolean => passing.has(trouble) || trouble === 'unsupported_version'
+
+const isOpen = ({ trouble }: Failure): boolean => passing.has(trouble) || unread.has(trouble)
+
+const failedBy = ({ trouble, retryAfterMs }: Failure): Said => ({
+  ...{ kind: 'failed', reason: trouble, sent: true, retryAfterMs },
+})
+
+/** What the answer to the request to cancel says while the task is not canceled. */
+function saidOf(answer: Looked): Said {
+  if (answer.ok) return { kind: 'failed', reason: 'not_canceled', sent: true }
+  if (isOpen(answer)) return failedBy(answer)
   const reason = reasons.get(answer.code)
-  return { ...now, said: reason ? { kind: 'refused', reason } : { kind: 'denied', reason: trouble } }
+  return reason ? { kind: 'refused', reason } : { kind: 'denied', reason: answer.trouble }
 }
 
 /**

@@ -15,12 +15,11 @@ import { alarmAnew, raise } from './raising.ts'
 import { type Came, cameOf, cameTo, hopeOf, isRefusal, isUnseen, keep, ownOf } from './refusals.ts'
 import type { Relay } from './relay.ts'
 import { tell } from './saving.ts'
-import { countWrong } from './store/health.ts'
 import { saveTrouble } from './store/looks.ts'
 import { dropWatch, endWatch, freeWatch, leaveWatch } from './store/watches.ts'
-import { cancelSoon, nextTimer, putOff, sooner } from './timing.ts'
+import { cancelSoon, deadlineOf, nextTimer, putOff, sooner } from './timing.ts'
 import { timesNow } from './tree.ts'
-import { wishesAfter } from './wishes.ts'
+import { standingOf, wishesAfter, wishing } from './wishes.ts'
 
 /** Faults that asking again soon does not mend. */
 const lastingTroubles: ReadonlySet<Trouble> = new Set([
@@ -87,7 +86,6 @@ export async function inTrouble(
   const fault = faultOf(relay, watch, cameTo(watch, agent, live, answer.tries, relay.now()), answer)
   const { trouble, failures, lasting, elsewhere, came, afterMs, outcome } = fault
   relay.log({ step: 'look.failed', ...idsOf(watch), trouble, detail: answer.detail, failures })
-  if (trouble === 'wrong_task') await noteWrong(relay, watch)
   const refused = unbound !== undefined && isRefusedTo(unbound, answer)
   // A token endpoint may serve again, and credentials be replaced: what was pushed is not given up for that.
   const about = {
@@ -162,31 +160,27 @@ async function note(
   const fresh = { ...watch, troubleSince }
   const { steps, reached, ...marks } = await raise(relay, fresh, agent, audience.live, { lasting, met, came })
   const wishes = wishesAfter(watch, audience.live, outcome)
-  const { cancel: _, overdueCancel: __, ...before } = watch
-  const times = await timesNow(relay, { ...before, ...wishes }, audience.live, now)
+  const after = wishing(watch, wishes)
+  const times = await timesNow(relay, after, audience.live, now)
+  const deadline = deadlineOf(times.next, standingOf(after, audience.live), now)
   const tried = keep(agent, came)
   // Who joins hears of what stands, whatever keeps this look from seeing it again.
   const anew = alarmAnew({ ...watch, ...marks, tried }, agent, audience)
   const owed = [...steps, ...anew.steps, ...times.steps, ...refusal(watch, outcome, now)]
   const fault = {
     ...{ trouble, troubleSince, failures, lasting: met, tried, ...marks, ...wishes, ...times.saves },
+    ...(outcome?.refused !== undefined && { refusedAt: now }),
     ...(anew.alarms !== undefined && { alarms: anew.alarms }),
     due: nextDue(
       watch,
       agent,
-      { now, deadline: times.next },
+      { now, deadline },
       soonMs(elsewhere ? undefined : lasting, reached),
       ask.fired === true,
     ),
   }
   const saved = await saveTrouble(relay.table, { ...watch, lease: now + leaseMs }, fault, owed)
   if (saved !== undefined && owed.length > 0) await tell(relay, saved, audience)
-}
-
-/** What an agent says of another task may be another customer's: it is dropped unread, and its owner is to look into it. */
-async function noteWrong(relay: Relay, watch: Watch): Promise<void> {
-  relay.log({ step: 'agent.answered_wrong', level: 'error', ...idsOf(watch) })
-  await countWrong(relay.table, watch.tenant, watch.agent, relay.now())
 }
 
 const minute = 60_000

@@ -228,6 +228,8 @@ export type Watch = {
   lease: number
   /** When the trailing look already queued will start. */
   again: number
+  /** Whose push that look is for, by ref: others of the same subscription ride on it though it is not bound yet. */
+  againFor?: string
   due?: number
   /** How often in a row tick had to queue it. */
   holds: number
@@ -269,8 +271,10 @@ export type Watch = {
   tooLarge?: boolean
   /** Since when looks have been answering a digest of the ring. */
   backSince?: number
-  /** Until when budgets that ran out were told (see budgets.ts). */
-  overdueAt?: number
+  /** Until when budgets that ran out were told to each subscription, by ref (see budgets.ts). */
+  overdue?: Record<string, number>
+  /** When the agent last refused to cancel the task: the budgets of those who were on it do not ask for it again. */
+  refusedAt?: number
   /** The task is to be canceled at the agent by the next look: a client asked, or budgets that ran out (see wishes.ts). */
   cancel?: Cancel
   overdueCancel?: Cancel

@@ -90,6 +90,19 @@ export function createNet(rules: NetRules, { lookup = resolveAll }: { lookup?: L
   return { check, request: async request => exchange(check(request.url), request, allowed, lookup) }
 }
 
+/**
+ * The same way out for one piece of work: no exchange of it begins once it took so long, in ms.
+ * @param now tells the time, in ms
+ */
+export function hurried({ check, request }: Net, milliseconds: number, now: () => number): Net {
+  const began = now()
+  const ask = async (asked: NetRequest): Promise<NetReply> => {
+    if (now() - began > milliseconds) throw new NetError('timeout', 'No time was left for one more exchange.')
+    return request(asked)
+  }
+  return { check, request: ask }
+}
+
 /** Judges what can be told without DNS. A local name passes where private addresses are allowed; its addresses decide. */
 function judgeUrl(text: string, rules: NetRules, allowed: readonly Range[]): URL {
   // The URL parser removes tabs and newlines and trims blanks: the text judged must be the text used.

@@ -62,9 +62,13 @@ export function waitMs(watch: Watch, now: number): number {
 /**
  * True when a trailing look is on its way that starts late enough for this push. News never rides along: its
  * record stays pending until a look published it.
+ * @param unbound the subscription that the look is to bind, by ref: only a look for a push of its own does that
  */
-export const ridesAlong = (watch: Watch, cause: Cause, now: number): boolean =>
-  !isNews(cause.state) && watch.again >= now && watch.again >= cause.at + windowMs
+export const ridesAlong = (watch: Watch, cause: Cause, now: number, unbound?: string): boolean =>
+  !isNews(cause.state) &&
+  watch.again >= now &&
+  watch.again >= cause.at + windowMs &&
+  (unbound === undefined || watch.againFor === unbound)
 
 /**
  * How long to put off a look that has to wait: news as long as it must, everything else a window more, so that all
@@ -75,7 +79,8 @@ export const trailingMs = (wait: number, cause: Cause): number =>
 
 /**
  * How much longer the look waits that is to bind a subscription: nothing while the first other one is under way, then
- * more each time. Such a look rides on no other, so that of many pushes that nothing comes of each would come each window.
+ * more each time. Such a look for news rides on no other, so that of many pushes that nothing comes of each would come
+ * each window.
  * @param stood how often it had to wait already
  */
 export const standMs = (stood: number): number => windowMs * (2 ** Math.min(stood, 5) - 1)

@@ -1,9 +1,9 @@
 // Says with whose credentials a task is to be canceled next, and what all that was tried for that comes to. Asks no agent itself.
-import type { TaskState } from './a2a/task.ts'
+import { isTerminal, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { drawShare } from './clock.ts'
-import type { Agent, Cancel, Subscription } from './model.ts'
-import { troubleMs } from './policy.ts'
+import type { Agent, Cancel, Subscription, Watch } from './model.ts'
+import { floorMs, troubleMs } from './policy.ts'
 import { credentialsOf, ownersOf, type Whose } from './refusals.ts'
 import type { Relay } from './relay.ts'
 
@@ -63,17 +63,66 @@ export function askersFirst(
  */
 export function outcomeOf(
   relay: Pick<Relay, 'now' | 'random'>,
-  agent: Agent,
-  live: readonly Subscription[],
+  { watch, agent, live }: { watch: Watch; agent: Agent; live: readonly Subscription[] },
   wish: Cancel,
-  tries: readonly Asked[],
+  { tries, state }: { tries: readonly Asked[]; state: TaskState | undefined },
 ): Outcome | undefined {
   const came = tries.flatMap(({ own, answer }) => saidOf(answer).map(said => ({ own, said })))
   const said = came.map(one => one.said)
+  const isSent = said.some(one => one.kind === 'denied' || (one.kind === 'failed' && one.sent))
   if (said.some(({ kind }) => kind === 'done')) return { wish }
+  if (state === 'canceled' && (isSent || wasAsked(wish))) return { wish }
   const last = said.find(one => one.kind === 'refused')
   if (last?.kind === 'refused') return { wish, refused: last.reason }
-  if (came.length === 0) return undefined
+  const round = roundOf(agent, live, wish, came)
+  // Those who were still to be asked with may have left.
+  if (came.length === 0 && (isTerminal(state) || !round.isDenied)) return undefined
+  const reason = said.find(one => one.kind === 'denied')?.reason ?? wish.reason
+  const trouble = said.find(one => one.kind === 'failed')?.reason
+  if (round.isDenied) return { wish, refused: reason ?? 'forbidden' }
+  return afterRound(relay, watch, { ...wish, ...(reason && { reason }) }, { ...round, said, isSent, trouble })
+}
+
+/** What a wish comes to with a round that is not its end, or was one try too many. */
+function afterRound(
+  relay: Pick<Relay, 'now' | 'random'>,
+  watch: Watch,
+  wish: Cancel,
+  { denied, failed, isOver, said, isSent, trouble }: Round & Words,
+): Outcome {
+  const { failed: _, sent: before, notBefore: __, ...rest } = wish
+  const sent = before === true || isSent
+  const next: Cancel = { ...rest, ...(denied.length > 0 && { denied }), ...(sent && { asked: true }) }
+  if (!isOver)
+    return { wish, again: { ...next, ...(failed.length > 0 && { failed }), ...(sent && { sent }) } }
+  const now = relay.now()
+  if (!sent && denied.length === 0) return { wish, again: { ...next, ...restOf(said, now) }, rests: true }
+  // The looks in between are for those who were denied it: they are served, if anybody is.
+  if (!sent && isAway(watch, wish))
+    return { wish, again: { ...next, notBefore: now + floorMs(now - wish.at) } }
+  const tries = (wish.tries ?? 0) + 1
+  if (tries >= mostTries) return { wish, refused: wish.reason ?? trouble ?? 'unreachable' }
+  return { wish, again: { ...next, asked: true, tries, notBefore: notBefore(relay, tries, said) } }
+}
+
+/** A round of asking, with everybody's credentials by name: those that may not have it done, and those that failed. */
+type Round = {
+  denied: string[]
+  failed: string[]
+  /** Nobody's are left to be tried; all were denied it. */
+  isOver: boolean
+  isDenied: boolean
+}
+
+/** What the agent said now: whether it was asked to cancel, and the first trouble. */
+type Words = { said: Said[]; isSent: boolean; trouble: string | undefined }
+
+function roundOf(
+  agent: Agent,
+  live: readonly Subscription[],
+  wish: Cancel,
+  came: readonly { own: Whose; said: Said }[],
+): Round {
   const owners = ownersOf(live).map(own => credentialsOf(agent, own))
   const namesOf = (kind: Said['kind'], before: readonly string[] = []): string[] => {
     const now = came.filter(one => one.said.kind === kind).map(({ own }) => credentialsOf(agent, own))
@@ -81,24 +130,22 @@ export function outcomeOf(
   }
   const denied = namesOf('denied', wish.denied)
   const failed = namesOf('failed', wish.failed).filter(name => !denied.includes(name))
-  const sent = wish.sent === true || said.some(one => one.kind === 'failed' && one.sent)
-  const reason = said.find(one => one.kind === 'denied')?.reason ?? wish.reason
-  const { failed: _, sent: __, notBefore: ___, ...rest } = wish
-  const next: Cancel = { ...rest, ...(denied.length > 0 && { denied }), ...(reason && { reason }) }
-  if (owners.some(name => !denied.includes(name) && !failed.includes(name)))
-    return { wish, again: { ...next, ...(failed.length > 0 && { failed }), ...(sent && { sent }) } }
-  if (!sent && denied.length === 0) return { wish, again: next, rests: true }
-  const count = (wish.tries ?? 0) + 1
-  const trouble = said.find(one => one.kind === 'failed')?.reason
-  if (failed.length === 0 || count >= mostTries) return { wish, refused: reason ?? trouble ?? 'unreachable' }
-  return { wish, again: { ...next, asked: true, tries: count, notBefore: notBefore(relay, count, said) } }
+  return {
+    ...{ denied, failed },
+    isOver: owners.every(name => denied.includes(name) || failed.includes(name)),
+    isDenied: denied.length > 0 && owners.every(name => denied.includes(name)),
+  }
 }
+
+/** Whether the agent has shown the task to nobody since the wish was tried before. */
+const isAway = ({ troubleSince }: Watch, { notBefore, at }: Cancel): boolean =>
+  troubleSince !== undefined && troubleSince <= (notBefore ?? at)
 
 /** What came of a wish that the agent was asked for before, if a look finds the task canceled: it did, whatever it answered then. */
 export const foundCanceled = (wish: Cancel | undefined, state: TaskState | undefined): Outcome | undefined =>
-  wish !== undefined && state === 'canceled' && (wish.asked === true || wish.sent === true)
-    ? { wish }
-    : undefined
+  wish !== undefined && state === 'canceled' && wasAsked(wish) ? { wish } : undefined
+
+const wasAsked = ({ asked, sent }: Cancel): boolean => asked === true || sent === true
 
 /** What a call came to; nothing if the credentials could not be shown now, or the task has ended. */
 function saidOf(answer: Asked['answer']): Said[] {
@@ -109,8 +156,15 @@ function saidOf(answer: Asked['answer']): Said[] {
 }
 
 /** Later each time, and no sooner than any of them was asked to wait. */
-function notBefore(relay: Pick<Relay, 'now' | 'random'>, tries: number, said: readonly Said[]): number {
+const notBefore = (relay: Pick<Relay, 'now' | 'random'>, tries: number, said: readonly Said[]): number =>
+  relay.now() + Math.max(waitMs(said), Math.min(troubleMs(tries, drawShare(relay)), longestWaitMs))
+
+/** Who could not even ask does not before the time that the agent said. */
+const restOf = (said: readonly Said[], now: number): Pick<Cancel, 'notBefore'> =>
+  waitMs(said) > 0 ? { notBefore: now + waitMs(said) } : {}
+
+/** How long the agent asked to be left alone. */
+const waitMs = (said: readonly Said[]): number => {
   const asked = said.map(one => (one.kind === 'failed' ? (one.retryAfterMs ?? 0) : 0))
-  const waitMs = Math.max(...asked, troubleMs(tries, drawShare(relay)))
-  return relay.now() + Math.min(waitMs, longestWaitMs)
+  return Math.min(Math.max(0, ...asked), longestWaitMs)
 }

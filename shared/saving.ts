@@ -19,9 +19,9 @@ import { publishedWatch, saveLook } from './store/looks.ts'
 import { endSubscription } from './store/subscriptions.ts'
 import { inContext, pointAt } from './store/trees.ts'
 import { leaveWatch } from './store/watches.ts'
-import { cancelSoon, lookAgain, nextTimer, pollAgain } from './timing.ts'
+import { cancelSoon, deadlineOf, lookAgain, nextTimer, pollAgain } from './timing.ts'
 import { timesNow } from './tree.ts'
-import { standingOf, wishesAfter } from './wishes.ts'
+import { standingOf, wishesAfter, wishing } from './wishes.ts'
 
 /** What is known of a task once an answer was compared with what was known before. */
 export type Known = {
@@ -61,15 +61,15 @@ export async function save(
   const wishes = isTerminal(state) ? {} : wishesAfter(watch, audience.live, outcome)
   const pushed = ask.cause !== undefined
   const recorded = works && (await record(relay, watch, audience, { task, works, bytes, rev, now, pushed }))
-  const { cancel: _, overdueCancel: __, ...before } = watch
-  const after = { ...before, ...wishes, rev, changed, ...(state !== undefined && { state }) }
+  const after = { ...wishing(watch, wishes), rev, changed, ...(state !== undefined && { state }) }
   const times = await timesNow(relay, after, audience.live, now)
   const joined = { live: audience.live, fresh: watch.fresh }
   const { steps: back, ...told } = restore(watch, agent, joined, tries, known, now)
   const steps = [...times.steps, ...refusal(after, outcome, now), ...back]
   const publishes = steps.length > 0 || isToldNow(watch, audience, known)
+  const deadline = deadlineOf(times.next, standingOf(after, audience.live), now)
   // A step back is looked at again once it can no longer be a replica's.
-  const at = { now, changed: change === 'back' ? now : changed, deadline: times.next }
+  const at = { now, changed: change === 'back' ? now : changed, deadline }
   const due = nextTimer(watch, agent, at, ask.fired === true)
   await noteContext(relay, watch, task.contextId)
   if (outcome !== undefined) await noteOutcome(relay, watch, outcome)
@@ -85,6 +85,7 @@ export async function save(
     ...told,
     ...wishes,
     ...times.saves,
+    ...(outcome?.refused !== undefined && { refusedAt: now }),
   }
   // Who joined and does not want to hear of this state is told nothing, so that needs no write of its own.
   const heard = publishes ? [] : freshOf(watch, audience)
@@ -96,16 +97,26 @@ export async function save(
   const level = change === 'none' ? 'debug' : 'info'
   relay.log({ step: 'watch.saved', level, ...idsOf(saved), rev, change, state })
   if (publishes) await tell(relay, saved, audience, await nextJudging(relay, saved, audience, times.next))
-  if (!isTerminal(saved.state)) {
-    const wish = standingOf(saved, audience.live)
-    // What waited before has its look on the way.
-    const isWaiting = outcome === undefined && standingOf(watch, audience.live) !== undefined
-    if (wish !== undefined && !isWaiting) await cancelSoon(relay, saved, wish.notBefore)
-    if (agent.road === 'poll' && againMs === undefined) await pollAgain(relay, saved, now - changed)
-  }
+  // What waited before has its look on the way.
+  const isWaiting = outcome === undefined && standingOf(watch, audience.live) !== undefined
+  await lookOn(relay, saved, agent, audience, { isWaiting, again: againMs !== undefined })
   return ask.cause !== undefined && ask.patient === true && isAhead(ask.cause.state, saved)
     ? { kind: 'ahead' }
     : shown(saved)
+}
+
+/** Queues the looks that an open task needs soon: to cancel it, or because its agent does not push. */
+async function lookOn(
+  relay: Relay,
+  saved: Watch,
+  agent: Agent,
+  audience: Audience,
+  { isWaiting, again }: { isWaiting: boolean; again: boolean },
+): Promise<void> {
+  if (isTerminal(saved.state)) return
+  const wish = isWaiting ? undefined : standingOf(saved, audience.live)
+  if (wish !== undefined) await cancelSoon(relay, saved, wish.notBefore)
+  if (agent.road === 'poll' && !again) await pollAgain(relay, saved, relay.now() - saved.changed)
 }
 
 /**

@@ -20,9 +20,11 @@ export function delayOf(timestamp: string | undefined, now: number): number | un
 /** Writes a transition as short text: what each has by its place, what few have by a letter. */
 export function pack({ at, source, from, to, rev, delay, ...more }: Transition): string {
   const { note, folded, since, works } = more
-  const rare = { n: note, f: folded, s: since, w: works && [works.count, works.bytes, works.changed] }
-  const text = JSON.stringify([at, source, from, to, rev, delay, rare])
-  return text.replace(',null]', ']').replace(/(?:,null)*,\{\}\]$/, ']')
+  const measured = works && [works.count, works.bytes, ...(works.changed ? [works.changed] : [])]
+  const rare = { n: note, f: folded, s: since, w: measured }
+  const isUsual = Object.values(rare).every(part => part === undefined)
+  const parts = [at, source, from, to, rev, delay, isUsual ? undefined : rare]
+  return JSON.stringify(parts.slice(0, parts.findLastIndex(part => part !== undefined) + 1))
 }
 
 /** Reads what {@link pack} wrote. */

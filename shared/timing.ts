@@ -1,6 +1,6 @@
 // When a watched task is looked at next: by its timer, by the queue's own delay, or by a message that was put off. Asks no agent.
 import type { NoticeMessage, WatchMessage } from './messages.ts'
-import type { Agent, Watch } from './model.ts'
+import type { Agent, Cancel, Watch } from './model.ts'
 import { floorMs, pollMs, windowMs } from './policy.ts'
 import { longestDelayMs, sendLook } from './queue.ts'
 import type { Relay } from './relay.ts'
@@ -45,13 +45,26 @@ export const lookAgain = (relay: Relay, watch: Watch, delayMs: number): Promise<
  * A task that is to be canceled is so by the next look, as soon as there may be one. What was tried in vain is when its
  * time has come, by a look that no push rides on: the others do not wait for it.
  */
-export function cancelSoon(relay: Relay, watch: Watch, notBefore = 0): Promise<void> {
+export async function cancelSoon(relay: Relay, watch: Watch, notBefore = 0): Promise<void> {
   const message = { v: 1, kind: 'watch', watch: watch.key } as const
   const waitMs = notBefore - relay.now()
   if (waitMs <= 0) return putOff(relay, watch, message, windowMs)
-  const delayMs = Math.min(Math.max(waitMs, windowMs), longestDelayMs)
-  return sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), message, delayMs)
+  if (waitMs > longestDelayMs) return
+  await sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), message, Math.max(waitMs, windowMs))
 }
+
+/**
+ * When the timer is needed though nothing is silent: as the next budget ends, or as a cancellation is asked for again that
+ * waits longer than any message can.
+ */
+export const deadlineOf = (
+  next: number | undefined,
+  wish: Cancel | undefined,
+  now: number,
+): number | undefined =>
+  wish?.notBefore !== undefined && wish.notBefore - now > longestDelayMs
+    ? Math.min(wish.notBefore, next ?? Number.POSITIVE_INFINITY)
+    : next
 
 /** Queues a message for later, then marks that a look will come: the other way round a crash would cost minutes. */
 export async function putOff(
@@ -63,5 +76,5 @@ export async function putOff(
   const wholeMs = Math.ceil(Math.min(delayMs, longestDelayMs) / 1000) * 1000
   const mark = relay.now() + wholeMs
   await sendLook(relay.queues, agentGroup(watch.tenant, watch.agent), { ...message, mark }, wholeMs)
-  await markAgain(relay.table, watch.key, mark)
+  await markAgain(relay.table, watch.key, mark, message.kind === 'notice' ? message.sub : undefined)
 }

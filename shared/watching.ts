@@ -5,11 +5,13 @@ import type { Endpoint } from './a2a/endpoint.ts'
 import { isTerminal } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
+import type { Times } from './budgets.ts'
 import { heardOf, type Tries } from './calling.ts'
 import { type Canceled, cancelAt, isSettledBy } from './canceling.ts'
 import { inTrouble } from './failing.ts'
 import { limits } from './limits.ts'
 import type { Agent, Cancel, Subscription, Watch } from './model.ts'
+import { hurried } from './net.ts'
 import { judgeTimes } from './overdue.ts'
 import { seenOf } from './permits.ts'
 import {
@@ -31,6 +33,7 @@ import { credentialsOf, readyOf, turnsOf, type Whose } from './refusals.ts'
 import { type Relay, within } from './relay.ts'
 import { judge, save, tell } from './saving.ts'
 import { getAgent } from './store/agents.ts'
+import { countWrong } from './store/health.ts'
 import { saveTimes } from './store/looks.ts'
 import { bindSubscription } from './store/subscriptions.ts'
 import {
@@ -40,8 +43,10 @@ import {
   leaseWatch,
   leaveWatch,
   openWatch,
+  timeWatch,
   watchedBy,
 } from './store/watches.ts'
+import { sooner } from './timing.ts'
 import { remindAbove, timesNow } from './tree.ts'
 import { endWait, enterAgent, leaveAgent, type Turn } from './turns.ts'
 import { callInVersion } from './versions.ts'
@@ -158,9 +163,10 @@ async function lookInside(
   const ended = ask.unbound === undefined && isTerminal(watch.state)
   if ((isUnpublished(watch) || ended) && audience.live.length > 0) {
     // What a crash left untold, or a late subscriber waits for, comes first; the task itself is looked at after the window.
-    const { steps, saves, next } = isTerminal(watch.state)
-      ? await timesNow(relay, watch, audience.live, relay.now())
-      : { steps: [], saves: {}, next: undefined }
+    const times = await timesNow(relay, watch, audience.live, relay.now())
+    // Those of an open task are judged by that look, which may find that it went on, or by the timer.
+    const { steps, saves, next } = isTerminal(watch.state) ? times : { steps: [], saves: {}, next: undefined }
+    if (!isTerminal(watch.state)) await hurryTimer(relay, watch, times)
     const { steps: anew, ...told } = alarmAnew(watch, await agentAlarmed(relay, watch), audience)
     const owed = [...steps, ...anew]
     const timed = owed.length > 0 ? await saveTimes(relay.table, watch, { ...saves, ...told }, owed) : watch
@@ -173,6 +179,13 @@ async function lookInside(
   await endWatch(relay.table, watch.key, relay.now())
   await freeWatch(relay.table, watch)
   return isBinding ? { kind: 'waits', ms: windowMs } : { kind: 'dropped', why: 'nobody_subscribed' }
+}
+
+/** Budgets of who joined may end before the timer is due, or have ended: they do not wait for a turn at the agent. */
+async function hurryTimer(relay: Relay, watch: Watch, { steps, next }: Times): Promise<void> {
+  const now = relay.now()
+  const due = sooner(watch, steps.length > 0 ? now : next)
+  if (due !== undefined) await timeWatch(relay.table, watch.key, due, now)
 }
 
 async function lookOutside(
@@ -194,9 +207,11 @@ async function lookOutside(
     const { since, turns } = ask.waited ?? { since: relay.now(), turns: 0 }
     return { kind: 'busy', afterMs: answer.retryAfterMs ?? windowMs, waited: { since, turns: turns + 1 } }
   }
+  const state = answer.ok ? answer.task.state : undefined
+  const round = { watch, agent, live: audience.live }
   const outcome =
-    (wish && outcomeOf(relay, agent, audience.live, wish, answer.tries)) ??
-    foundCanceled(standing, answer.ok ? answer.task.state : undefined)
+    (wish && outcomeOf(relay, round, wish, { tries: answer.tries, state })) ?? foundCanceled(standing, state)
+  if (answer.tries.some(one => isWrong(one.answer))) await noteWrong(relay, watch)
   if (!answer.ok) return inTrouble(relay, watch, agent, audience, { ...answer, outcome }, ask)
   relay.log({ step: 'task.looked', ...idsOf(watch), state: answer.task.state })
   const bound = ask.unbound === undefined ? watch : await bind(relay, watch, ask.unbound)
@@ -215,16 +230,23 @@ async function lookOutside(
 }
 
 /**
+ * No call of a look begins after this, and the longest takes 10 s: refusals, renewed tokens and versions may ask for many,
+ * and whatever they come to is to be saved before the function's 30 s are over.
+ */
+const askingMs = 14_000
+
+/**
  * Asks the agent for the task, or to cancel it, with the credentials of those whose turn it is. Those that it asked to wait
  * have none until then, unless a cancellation is asked for with everybody's.
  */
 function askFor(
-  relay: Relay,
+  world: Relay,
   watch: Watch,
   agent: Agent,
   callers: Subscription[],
   wish: Cancel | undefined,
 ): Promise<(Canceled | Failure) & Tries<Canceled>> {
+  const relay = { ...world, net: hurried(world.net, askingMs, world.now) }
   const now = relay.now()
   const callee = { agent, calls: seenOf(relay, agent).calls }
   const owners = turnsOf(watch, agent, callers)
@@ -247,6 +269,17 @@ const toldToWait = (retryAfterMs: number): Failure & Tries<never> => ({
   ...{ ok: false, elsewhere: true, trouble: 'rate_limited', retryAfterMs, tries: [] },
   detail: 'The agent asked that these credentials wait.',
 })
+
+/** Whether the agent answered about another task, if only when it was asked to cancel this one. */
+const isWrong = (answer: Canceled | Failure): boolean =>
+  (!answer.ok && answer.trouble === 'wrong_task') ||
+  ('said' in answer && answer.said?.kind === 'failed' && answer.said.reason === 'wrong_task')
+
+/** What an agent says of another task may be another customer's: it is dropped unread, and its owner is to look into it. */
+async function noteWrong(relay: Relay, watch: Watch): Promise<void> {
+  relay.log({ step: 'agent.answered_wrong', level: 'error', ...idsOf(watch) })
+  await countWrong(relay.table, watch.tenant, watch.agent, relay.now())
+}
 
 /**
  * Binds the subscription to the task that the agent just confirmed, and puts it on the watch. One that finds no place

@@ -36,3 +36,9 @@ export function wishesAfter(
   const stands = budgets && standingOf({ overdueCancel: budgets }, live)
   return { ...(client && { cancel: client }), ...(stands && { overdueCancel: stands }) }
 }
+
+/** A watch with these wishes, and no others. */
+export function wishing<T extends Wishes>(watch: T, wishes: Wishes): Omit<T, keyof Wishes> & Wishes {
+  const { cancel: _, overdueCancel: __, ...rest } = watch
+  return { ...rest, ...wishes }
+}

@@ -33,6 +33,23 @@ export async function askCancel(table: Table, watch: string, cancel: Cancel): Pr
   return old?.subs === undefined || isTerminal(old.state) ? undefined : old.cancel
 }
 
+/** Notes under a look's lease that the agent is being asked to cancel the task, if the wish for that stands and does not say so. */
+export async function noteAsked(
+  table: Table,
+  { key, lookAt }: Pick<Watch, 'key' | 'lookAt'>,
+  { by, asked }: Cancel,
+): Promise<void> {
+  if (asked === true) return
+  const wish = by === 'client' ? '#cancel' : '#overdueCancel'
+  await update(
+    table,
+    watchKey(key),
+    `SET ${wish}.#asked = :asked`,
+    { asked: true, lookAt },
+    `#lookAt = :lookAt AND attribute_exists(${wish})`,
+  )
+}
+
 /** All watches of one task, one a principal. */
 export async function watchesOf(
   table: Table,

@@ -22,8 +22,8 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
     tooLarge?: boolean
     /** What becomes of the transitions that wait. */
     trail?: Trail
-    overdueAt?: number
-  } & Wishes
+  } & Pick<Watch, 'overdue' | 'refusedAt'> &
+  Wishes
 
 /** Adds steps to what is owed, in the write that makes them true: a crash can lose neither without the other. */
 const owing = (steps: string[]): string => (steps.length > 0 ? ' ADD #owed :steps' : '')
@@ -84,7 +84,7 @@ const withdrawn = (watch: Wishes, saved: Wishes) =>
   )
 
 /** What a look that gave no task saves. */
-export type Fault = Pick<Watch, 'overdueAt' | 'alarms' | 'raised' | 'restored'> &
+export type Fault = Pick<Watch, 'overdue' | 'refusedAt' | 'alarms' | 'raised' | 'restored'> &
   Wishes & {
     trouble: Trouble
     troubleSince: number
@@ -116,7 +116,7 @@ export async function saveTrouble(
 export async function saveTimes(
   table: Table,
   watch: Watch,
-  saves: Pick<Watch, 'overdueAt' | 'overdueCancel' | 'alarms'>,
+  saves: Pick<Watch, 'overdue' | 'overdueCancel' | 'alarms'>,
   steps: string[],
 ): Promise<Watch | undefined> {
   return saveFacts(table, watch, { ...saves, lease: watch.lease }, steps)

@@ -278,6 +278,15 @@ export const oweStep = (
     `attribute_exists(#pk)${mark === undefined ? '' : ' AND (attribute_not_exists(#disputed) OR NOT contains(#disputed, :mark))'}`,
   )
 
-/** Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge. */
-export const markAgain = (table: Table, watch: string, again: number) =>
-  update<Stored>(table, watchKey(watch), 'SET #again = :again', { again }, 'attribute_exists(#pk)')
+/**
+ * Marks that a trailing look is queued. It was queued first: a mark without a message would lose the edge.
+ * @param sub whose push it is for, if for one
+ */
+export const markAgain = (table: Table, watch: string, again: number, sub: string | undefined) =>
+  update<Stored>(
+    table,
+    watchKey(watch),
+    `SET #again = :again${sub === undefined ? ' REMOVE #againFor' : ', #againFor = :sub'}`,
+    { again, sub },
+    'attribute_exists(#pk)',
+  )

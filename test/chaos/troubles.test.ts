@@ -164,3 +164,19 @@ test('each who joins a lost task is told so, though what one is owed cannot be q
   await trip.pass(5 * hour, 60)
   for (const one of [client, second.client, third.client]) expect(typesTold(one)).toEqual(['task.orphaned'])
 })
+
+test('an agent that refuses slowly is asked once a look, so that what it said is saved in time', async () => {
+  const { agent, id, taskId } = await world.begin()
+  const asked: string[] = []
+  agent.instead(({ id: call, method }) => {
+    asked.push(method)
+    trip.local.advance(15_000)
+    return { body: JSON.stringify({ jsonrpc: '2.0', id: call, error: { code: -32601, message: 'no' } }) }
+  })
+  await trip.pass(6 * hour, 60)
+  expect(asked.length).toBeGreaterThan(1)
+  expect(asked).not.toContain('tasks/get')
+  expect(await trip.call('GET', `/v1/tasks/${id}/${taskId}`)).toMatchObject({
+    trouble: { code: 'unsupported_version' },
+  })
+})

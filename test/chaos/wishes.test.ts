@@ -165,3 +165,45 @@ test('who joins with good credentials after a look died that told others of a lo
   expect(typesTold(late.client)).toEqual(['task.input_required'])
   expect(typesTold(client)).toEqual(['task.input_required', 'task.orphaned', 'task.input_required'])
 })
+
+test('a wish that was denied to some waits for the others while their agent answers nobody', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, { ...month, ...bearer('less') })
+  await trip.subscribe(id, { taskId, ...month, ...bearer('good') })
+  await trip.pass(minute, 20)
+  let stands: 'well' | 'away' | 'back' = 'well'
+  answering(agent, taskId, (token, asked) => {
+    if (stands === 'away') return { status: 503 }
+    if (asked.method !== 'CancelTask') return undefined
+    if (token !== 'good') {
+      if (stands === 'well') stands = 'away'
+      return forbidden()
+    }
+    agent.put(taskId, status('canceled'))
+    return canceled(taskId, asked)
+  })
+  await trip.subscribe(id, { taskId, ...month, ...bearer('less') })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  for (let n = 0; n < 60 && stands === 'well'; n++) await trip.pass(5000)
+  expect(stands).toBe('away')
+  await trip.pass(6 * hour, 200)
+  expect(typesTold(client)).toEqual([])
+  stands = 'back'
+  await trip.pass(8 * hour, 200)
+  expect(typesTold(client)).toEqual(['task.canceled'])
+})
+
+test('a cancellation that is to wait for longer than any message can is asked for again when its time has come', async () => {
+  const { agent, id, taskId } = await world.begin()
+  const asked: number[] = []
+  agent.instead(({ method }) => {
+    if (method !== 'CancelTask') return undefined
+    asked.push(trip.local.now())
+    return { status: 503, headers: { 'retry-after': '2400' } }
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(3 * hour, 360)
+  expect(asked.length).toBeGreaterThan(2)
+  const waits = asked.slice(1).map((at, n) => at - (asked[n] ?? 0))
+  for (const waitMs of waits)
+    expect(waitMs / minute).toSatisfy((waited: number) => waited >= 40 && waited < 50)
+})

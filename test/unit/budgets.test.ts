@@ -78,14 +78,18 @@ describe('a budget is used up at its very millisecond, and no sooner', () => {
 test('what was told is not told again, but to who was not told anything yet', () => {
   const late = { changed: now - 20 * minute }
   const first = judge(late, hop(10))
-  expect(first).toMatchObject({ told: ['hop s1 -10'], saves: { overdueAt: now } })
+  expect(first).toMatchObject({ told: ['hop s1 -10'], saves: { overdue: { s1: now } } })
   expect(judge({ ...late, ...first.saves }, hop(10))).toMatchObject({ told: [], saves: {} })
   const two = [hop(10), { ...hop(10), ref: 's2' }]
-  expect(judge({ ...late, ...first.saves, fresh: ['s2'] }, ...two).told).toEqual(['hop s2 -10'])
+  expect(judge({ ...late, ...first.saves }, ...two)).toMatchObject({
+    told: ['hop s2 -10'],
+    saves: { overdue: { s1: now, s2: now } },
+  })
+  expect(judge({ ...late, ...first.saves }, two[1] ?? {}).saves).toEqual({ overdue: { s2: now } })
 })
 
 test('after a change a hop is told anew', () => {
-  const again = { overdueAt: now - 11 * minute, changed: now - 10 * minute }
+  const again = { overdue: { s1: now - 11 * minute }, changed: now - 10 * minute }
   expect(judge(again, hop(10)).told).toEqual(['hop s1 0'])
 })
 
@@ -102,6 +106,26 @@ test('each subscription has its own budgets, and one that cancels cancels for al
     at: now,
     subscriptions: ['sub_2'],
   })
+})
+
+test('while a budget has the task canceled it does not begin anew, and others do', () => {
+  const wish = { by: 'policy', why: 'w', at: now - hour, subscriptions: ['sub_1'] } as const
+  const watch = { overdueCancel: { ...wish, subscriptions: ['sub_1'] }, changed: now - 10 * minute }
+  const subs = [
+    { ...hop(10), onOverdue: 'cancel' },
+    { ref: 's2', id: 'sub_2', ...hop(10) },
+  ] as const
+  expect(judge(watch, ...subs).told).toEqual(['hop s2 0'])
+  expect(judge(watch, { ...subs[0], endToEndSeconds: 7200 }).told).toEqual(['end_to_end s1 0 cancel'])
+})
+
+test('what an agent refused to cancel is not canceled by budgets of who was on it then', () => {
+  const sub: Partial<Subscription> = { ...hop(10), onOverdue: 'cancel', createdAt: now - hour }
+  const told = (refusedAt: number, more = {}) => judge({ refusedAt }, { ...sub, ...more })
+  expect(told(now - hour)).toMatchObject({ told: ['hop s1 -50'], saves: { overdue: { s1: now } } })
+  expect(told(now - hour).saves).not.toHaveProperty('overdueCancel')
+  expect(told(now - hour - 1).told).toEqual(['hop s1 -50 cancel'])
+  expect(told(now - hour, { credentialsAt: now - minute }).told).toEqual(['hop s1 -50 cancel'])
 })
 
 test('a cancellation that is still to be sent brings a look within a minute', () => {
@@ -132,9 +156,9 @@ describe('a budget from end to end covers the tasks below', () => {
     const watch = watchWith(ended)
     const { steps, saves, next } = timesOf(watch, [asked(120), subWith(hop(1))], now, below('b/one', 'b/two'))
     expect(openIn(steps)).toEqual(['b/one b/two'])
-    expect({ saves, next }).toEqual({ saves: { overdueAt: now }, next: undefined })
+    expect({ saves, next }).toEqual({ saves: { overdue: { s1: now } }, next: undefined })
     expect(timesOf(watch, [asked(120)], now)).toEqual({ steps: [], saves: {}, next: undefined })
-    expect(timesOf({ ...watch, overdueAt: now }, [asked(120)], now, below('b/one')).steps).toEqual([])
+    expect(timesOf({ ...watch, overdue: { s1: now } }, [asked(120)], now, below('b/one')).steps).toEqual([])
   })
 
   test('it is not told before its time, but waited for', () => {
@@ -162,7 +186,7 @@ describe('a budget from end to end covers the tasks below', () => {
   test('a task that has ended is not canceled', () => {
     const sub = { ...asked(120), onOverdue: 'cancel' as const }
     const { steps, saves } = timesOf(watchWith(ended), [sub], now, below('b/one'))
-    expect(saves).toEqual({ overdueAt: now })
+    expect(saves).toEqual({ overdue: { s1: now } })
     expect(steps.map(readStep)).not.toMatchObject([{ data: { action: 'cancel' } }])
   })
 })

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import * as tls from 'node:tls'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createNet, type Lookup, NetError, type NetReply, type NetRules } from '../../shared/net.ts'
+import { createNet, hurried, type Lookup, NetError, type NetReply, type NetRules } from '../../shared/net.ts'
 import { fails } from '../support/fails.ts'
 import { type Answer, certificates, type Receiver, startReceiver } from '../support/receiver.ts'
 
@@ -249,6 +249,18 @@ describe('names', () => {
     const rooms = { ...rules, allowAddresses: ['127.0.0.0/8', '::1'] }
     expect((await createNet(rooms).request(request)).status).toBe(200)
   })
+})
+
+test('for work that is hurried no exchange begins once its time is over', async () => {
+  let now = 1000
+  const soon = hurried(net, 100, () => now)
+  const ask = () => soon.request({ url: url(), ...limits })
+  receiver.answer({ status: 200 })
+  now = 1100
+  await ask()
+  now = 1101
+  await fails(ask(), 'timeout')
+  expect(receiver.requests).toHaveLength(1)
 })
 
 describe('broken answers', () => {

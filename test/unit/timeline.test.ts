@@ -23,6 +23,9 @@ test.each<Transition>([
   { at: 1, source: 'policy', rev: 0 },
   { at: 1, source: 'push', to: 'failed', rev: 2, delay: -5 },
   { at: 9, source: 'cancel', rev: 2, note: 'too long, "said" the policy' },
+  { at: 9, source: 'cancel', rev: 2, note: 'depends on [a,null],null,{}]' },
+  step(8, { works: { count: 1, bytes: 2 }, note: '' }),
+  step(8, { works: { count: 1, bytes: 2, changed: [{ id: '[b,null]', bytes: 2, sha256: 'f' }] } }),
   step(7, {
     since: 3,
     folded: 4,

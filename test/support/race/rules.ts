@@ -91,7 +91,7 @@ export const breaks = {
   /** The push of an unbound subscription is settled by a look of its own only, for that one binds it. */
   unboundLooks: [
     watching('const binds = ask.unbound !== undefined', 'const binds = false'),
-    look('sub.taskId === undefined\n  const tries', 'sub.taskId === undefined && false\n  const tries'),
+    policy('(unbound === undefined || watch.againFor === unbound)', 'true'),
   ],
   /** The SDK's own retry takes no second number of an inbox: a gap would hide the entry from who was just woken. */
   countsOnce: [table('OR #req <> :req)', 'OR #req = #req)')],
