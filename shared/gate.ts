@@ -135,13 +135,15 @@ async function failed(
   if (consequence.kind === 'giveUp') return giveUp(relay, target, reason)
   const until = now + consequence.ms
   const outage = isOutage(counted.gate)
-  if (outage && counted.gate.pausedUntil === undefined)
+  // A target that asked for a pause first is paused already when it becomes one.
+  if (outage && counted.gate.told === undefined)
     await tell(relay, target, 'target.paused', counted.gate, { reason })
   const pause = {
     until,
     pauses: (gate.pauses ?? 0) + (probe !== undefined || outage ? 1 : 0),
     probe,
     asked: wishMs > 0,
+    ...(outage && { told: outageOf(counted.gate) }),
     due: until + (consequence.ms <= longestDelayMs ? backstopMs : 0),
   }
   if (!(await pauseGate(relay.table, target, generation, pause))) return
@@ -151,7 +153,8 @@ async function failed(
 
 async function resumed(relay: Relay, target: Target, gate: Gate, probe: number): Promise<void> {
   const now = relay.now()
-  if (isOutage(gate)) await tell(relay, target, 'target.recovered', gate, {})
+  // One that was told has come to its end, whatever the probes met since.
+  if (isOutage(gate) || gate.told !== undefined) await tell(relay, target, 'target.recovered', gate, {})
   if (!(await endPause(relay.table, target, probe, { now, due: now + backstopMs }))) return
   relay.log({ step: 'target.resumed', ...idsOf(target), failures: gate.failures })
   await lookAfter(relay, target)
@@ -174,10 +177,12 @@ const tell = (
   relay: Relay,
   { tenant, target, generation }: Target,
   type: 'target.paused' | 'target.recovered',
-  { failingSince = 0 }: Gate,
+  gate: Gate,
   data: Facts,
 ): Promise<void> =>
-  tellOperations(relay, tenant, { target }, { type, since: `${generation} ${failingSince}`, data })
+  tellOperations(relay, tenant, { target }, { type, since: `${generation} ${outageOf(gate)}`, data })
+
+const outageOf = ({ told, failingSince = 0 }: Gate): number => told ?? failingSince
 
 /** Has somebody look after those who wait for a target. */
 export const lookAfter = (

@@ -101,6 +101,8 @@ export type Gate = {
   failingSince?: number
   reason?: string
   wrong?: boolean
+  /** The outage that was told, by when it began; another is told once this one's end was. */
+  told?: number
   /** While it is paused: until when, and how many pauses in a row there were. Past that time one probe gets in. */
   pausedUntil?: number
   pauses?: number

@@ -93,7 +93,7 @@ export const renewGate = (table: Table, name: TargetName, generation: number, no
     update<Stored>(
       table,
       targetGateKey(name.tenant, name.target),
-      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil, #free`,
+      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #told, #pauses, #pausedUntil, #free`,
       { ...timerOf(table, name, now), generation, now, ttl: ttlOf(now) },
       'attribute_exists(#pk) AND #generation < :generation',
     ),
@@ -158,7 +158,7 @@ export async function endPause(
   const { ok } = await update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    `SET #resumedAt = :now, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil`,
+    `SET #resumedAt = :now, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #told, #pauses, #pausedUntil`,
     { now: at.now, probe, ...timerOf(table, name, at.due) },
     '#pausedUntil = :probe',
   )
@@ -190,18 +190,26 @@ export const countFailure = (
  * Pauses a target.
  * @param pause.probe the time that the probe which failed had been given: only the latest probe has a say. Without it
  * the gate is open, or its pause shorter than the target itself asked for
+ * @param pause.told the outage that operations heard of
  */
 export async function pauseGate(
   table: Table,
   name: TargetName,
   generation: number,
-  pause: { until: number; pauses: number; probe: number | undefined; asked: boolean; due: number },
+  pause: {
+    until: number
+    pauses: number
+    probe: number | undefined
+    asked: boolean
+    told?: number
+    due: number
+  },
 ): Promise<boolean> {
   const open = `attribute_not_exists(#pausedUntil)${pause.asked ? ' OR #pausedUntil < :until' : ''}`
   const { ok } = await update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    `SET #pausedUntil = :until, #pauses = :pauses, ${setsTimer}`,
+    `SET #pausedUntil = :until, #pauses = :pauses${pause.told === undefined ? '' : ', #told = :told'}, ${setsTimer}`,
     { ...pause, ...timerOf(table, name, pause.due), generation },
     `#generation = :generation AND (${pause.probe === undefined ? open : '#pausedUntil = :probe'})`,
   )
@@ -237,7 +245,7 @@ export const retireGate = (table: Table, { tenant, target }: TargetName, generat
   update<Stored>(
     table,
     targetGateKey(tenant, target),
-    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #reason, #wrong, #pauses, #pausedUntil, #free',
+    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #reason, #wrong, #told, #pauses, #pausedUntil, #free',
     { generation, now, ttl: ttlOf(now) },
     'attribute_not_exists(#generation) OR #generation <= :generation',
   )
