@@ -2,7 +2,17 @@
 import type { Outcome } from './channels/channel.ts'
 import { drawShare } from './clock.ts'
 import { tellOperations } from './operations.ts'
-import { consequenceOf, isCrowded, isOutage, paceMs, probeMs, slotMs, turnMs, wayIn } from './pausing.ts'
+import {
+  consequenceOf,
+  forgetsMs,
+  isCrowded,
+  isOutage,
+  paceMs,
+  probeMs,
+  slotMs,
+  turnMs,
+  wayIn,
+} from './pausing.ts'
 import { longestDelayMs, sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
 import {
@@ -113,7 +123,7 @@ export async function leave(relay: Relay, target: Target, inside: Inside, outcom
 async function failed(
   relay: Relay,
   target: Target,
-  { by, gate }: Inside,
+  { by }: Inside,
   outcome: Extract<Outcome, { reason: string }>,
 ): Promise<void> {
   const now = relay.now()
@@ -121,7 +131,8 @@ async function failed(
   const wrong = outcome.kind === 'config'
   const slot = 'slot' in by ? by.slot : undefined
   const { reason } = outcome
-  const counted = await countFailure(relay.table, target, generation, { now, reason, wrong, slot })
+  const since = now - forgetsMs
+  const counted = await countFailure(relay.table, target, generation, { now, reason, wrong, slot }, since)
   if (!counted.ok) return
   const wishMs = outcome.kind === 'retry' ? (outcome.afterMs ?? 0) : 0
   const probe = 'probe' in by ? by.probe : undefined
@@ -140,7 +151,7 @@ async function failed(
     await tell(relay, target, 'target.paused', counted.gate, { reason })
   const pause = {
     until,
-    pauses: (gate.pauses ?? 0) + (probe !== undefined || outage ? 1 : 0),
+    pauses: (probe === undefined ? 0 : (counted.gate.pauses ?? 0)) + (probe !== undefined || outage ? 1 : 0),
     probe,
     asked: wishMs > 0,
     ...(outage && { told: outageOf(counted.gate) }),

@@ -1,4 +1,5 @@
 // Decides who may call a target now, when it is paused and for how long. Pure: time and chance are arguments.
+import { longestWaitMs } from './channels/channel.ts'
 import { limits } from './limits.ts'
 import type { Gate, Target } from './telling.ts'
 
@@ -10,6 +11,11 @@ const hour = 60 * minute
 export const pausesAfter = 10
 /** After failing for so long without a success a target is disabled. */
 export const givesUpMs = 5 * 24 * hour
+/**
+ * Failures further apart than this are not in a row: retries and probes of a target that is away come closer, so nobody
+ * called it meanwhile, and it may have been well. The hour is for queues and turns.
+ */
+export const forgetsMs = longestWaitMs + hour
 /** How long an attempt holds its slot at most: a webhook has 15 s, its reads and writes the rest. */
 export const slotMs = 25 * second
 /** How long one probe has a paused target for itself. */

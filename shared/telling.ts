@@ -96,9 +96,10 @@ export type Gate = {
   generation: number
   /** Until when each slot is held. */
   slots: Record<string, number>
-  /** Failures since the last success, since when, why the last one was, and whether the target is set up wrongly. */
+  /** Failures in a row, since when, when and why the last one was, and whether the target is set up wrongly. */
   failures?: number
   failingSince?: number
+  failedAt?: number
   reason?: string
   wrong?: boolean
   /** The outage that was told, by when it began; another is told once this one's end was. */

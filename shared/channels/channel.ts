@@ -23,6 +23,8 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
+const longest = 24 * hour
+
 /** Waits between attempts, about 75 hours in all (Standard Webhooks 1.0.0, "Deliverability and reliability"). */
 const waitsMs = [
   5 * second,
@@ -33,7 +35,7 @@ const waitsMs = [
   10 * hour,
   14 * hour,
   20 * hour,
-  24 * hour,
+  longest,
 ]
 
 /** The longest `Retry-After` of a target that is heeded. */
@@ -41,6 +43,9 @@ export const longestWishMs = hour
 
 /** How much later than planned an attempt may start at most, as a share of its wait. */
 const jitter = 0.1
+
+/** The longest time from one attempt to the next. */
+export const longestWaitMs = Math.round(longest * (1 + jitter))
 
 /**
  * How long to wait before the next attempt: the schedule, or the target's wish where that is longer. A wish never

@@ -93,7 +93,7 @@ export const renewGate = (table: Table, name: TargetName, generation: number, no
     update<Stored>(
       table,
       targetGateKey(name.tenant, name.target),
-      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #told, #pauses, #pausedUntil, #free`,
+      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #free`,
       { ...timerOf(table, name, now), generation, now, ttl: ttlOf(now) },
       'attribute_exists(#pk) AND #generation < :generation',
     ),
@@ -124,7 +124,7 @@ export const forgetFailures = (table: Table, name: TargetName, generation: numbe
   update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    `REMOVE #failures, #failingSince, #reason, #wrong, #s${slot}`,
+    `REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #s${slot}`,
     { generation },
     '#generation = :generation AND attribute_not_exists(#pausedUntil)',
   )
@@ -158,33 +158,61 @@ export async function endPause(
   const { ok } = await update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    `SET #resumedAt = :now, ${setsTimer} REMOVE #failures, #failingSince, #reason, #wrong, #told, #pauses, #pausedUntil`,
+    `SET #resumedAt = :now, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil`,
     { now: at.now, probe, ...timerOf(table, name, at.due) },
     '#pausedUntil = :probe',
   )
   return ok
 }
 
-/** Counts a failure and gives the slot back. */
-export const countFailure = (
+/** A failure, of the generation of a target, and the slot that it had. */
+type Failed = { now: number; reason: string; wrong: boolean; slot: number | undefined }
+
+/**
+ * Counts a failure and gives the slot back.
+ * @param since a failure is in a row with the one before if that was not earlier; else it is the first of a new row
+ */
+export async function countFailure(
   table: Table,
   name: TargetName,
   generation: number,
-  failed: { now: number; reason: string; wrong: boolean; slot: number | undefined },
-): Promise<Tried> =>
-  tried(
+  failed: Failed,
+  since: number,
+): Promise<Tried> {
+  const next = () => count(table, name, generation, failed, since, false)
+  const counted = await next()
+  if (counted.ok || counted.gate?.generation !== generation) return counted
+  const first = await count(table, name, generation, failed, since, true)
+  // Of two that would be the first of a row one is.
+  return first.ok ? first : next()
+}
+
+const count = (
+  table: Table,
+  name: TargetName,
+  generation: number,
+  { slot, ...failed }: Failed,
+  since: number,
+  first: boolean,
+): Promise<Tried> => {
+  const said = '#failedAt = :now, #reason = :reason, #wrong = :wrong'
+  const gone = slot === undefined ? [] : [`#s${slot}`]
+  return tried(
     update<Stored>(
       table,
       targetGateKey(name.tenant, name.target),
-      [
-        'SET #failingSince = if_not_exists(#failingSince, :now), #reason = :reason, #wrong = :wrong',
-        failed.slot === undefined ? '' : `REMOVE #s${failed.slot}`,
-        'ADD #failures :one',
-      ].join(' '),
-      { now: failed.now, reason: failed.reason, wrong: failed.wrong, one: 1, generation },
-      '#generation = :generation',
+      first
+        ? `SET #failures = :one, #failingSince = :now, ${said} REMOVE ${['#pauses', ...gone].join(', ')}`
+        : [
+            `SET #failingSince = if_not_exists(#failingSince, :now), ${said}`,
+            gone.length === 0 ? '' : `REMOVE ${gone.join(', ')}`,
+            'ADD #failures :one',
+          ].join(' '),
+      { ...failed, one: 1, generation, since },
+      `#generation = :generation AND ${first ? '#failedAt < :since' : '(attribute_not_exists(#failedAt) OR #failedAt >= :since)'}`,
     ),
   )
+}
 
 /**
  * Pauses a target.
@@ -245,7 +273,7 @@ export const retireGate = (table: Table, { tenant, target }: TargetName, generat
   update<Stored>(
     table,
     targetGateKey(tenant, target),
-    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #reason, #wrong, #told, #pauses, #pausedUntil, #free',
+    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #free',
     { generation, now, ttl: ttlOf(now) },
     'attribute_not_exists(#generation) OR #generation <= :generation',
   )

@@ -65,3 +65,26 @@ test.each<[target: string, answers: string, Answer]>([
     expect(toldOf(target)).toEqual(['target.paused', 'target.recovered'])
   },
 )
+
+test('a target that failed for days, was not called for days and then fails once is not given up; one that goes on to fail is', async () => {
+  const client = await makeTarget('quiet')
+  client.answer(broken)
+  await tell('quiet')
+  // Its one wake uses up its tries; nobody else is sent there.
+  await trip.pass(10 * minute, 5)
+  await trip.pass(4 * day, 96)
+  expect(client.told()).toHaveLength(10)
+  client.answer({})
+  await trip.pass(16 * day, 32)
+  client.answer(broken)
+  await tell('quiet')
+  expect(client.told()).toHaveLength(11)
+  expect(await see('quiet')).toMatchObject({ status: 'paused', failures: 1 })
+  expect(toldOf('quiet')).toEqual(['target.paused'])
+  await trip.pass(4.9 * day, 118)
+  expect(toldOf('quiet')).toEqual(['target.paused'])
+  expect(await see('quiet')).toMatchObject({ status: 'paused' })
+  await trip.pass(0.2 * day, 5)
+  expect(await see('quiet')).toMatchObject({ status: 'disabled' })
+  expect(toldOf('quiet')).toEqual(['target.paused', 'target.disabled'])
+})

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Entered, enter } from '../../shared/gate.ts'
 import { probeMs, slotMs } from '../../shared/pausing.ts'
-import { endPause, getGate, pauseGate } from '../../shared/store/gates.ts'
+import { countFailure, endPause, getGate, pauseGate } from '../../shared/store/gates.ts'
 import type { Target } from '../../shared/telling.ts'
 import { startTable, type TestTable } from '../support/table.ts'
 
@@ -115,4 +115,22 @@ test('a pause is begun once, however many failures come together', async () => {
   const { pausedUntil = 0 } = (await getGate(ground.table, target)) ?? {}
   expect([1000, 2000, 3000]).toContain(pausedUntil - now)
   expect(await pause(now + 9000)).toBe(false)
+})
+
+test('a failure too long after the one before is the first of a new row, and those that come with it are in that row', async () => {
+  await crowd(1)
+  const fail = (since: number) =>
+    countFailure(ground.table, target, 1, { now, reason: 'why', wrong: false, slot: undefined }, since)
+  for (let failures = 1; failures <= 3; failures++) {
+    expect(await fail(now)).toMatchObject({ ok: true, gate: { failures, failingSince: now } })
+  }
+  const begun = now
+  now += 1000
+  expect(await fail(begun)).toMatchObject({ ok: true, gate: { failures: 4, failingSince: begun } })
+  now += 1000
+  await Promise.all([fail(now), fail(now), fail(now)])
+  expect(await getGate(ground.table, target)).toMatchObject({ failures: 3, failingSince: now })
+  target.generation = 2
+  await crowd(1)
+  expect(await fail(now)).toMatchObject({ ok: false })
 })
