@@ -57,6 +57,8 @@ export const door = (world: Relay): QueueHandler =>
 
 /** A retry that is further away than this is called back when its target is well before. */
 const notedMs = 60_000
+/** How soon a wake is tried again that met an address which was replaced meanwhile. */
+const outdatedMs = 1000
 
 export const handler = onLambda('deliver', door)
 
@@ -116,8 +118,11 @@ async function attempt(
   const begun = relay.now()
   const outcome = await sendWake(relay, target, wake)
   relay.log({ step: 'wake.sent', ...idsOf(wake), verdict: outcome.kind, status: outcome.status })
-  await leave(relay, target, entered, outcome)
+  const left = await leave(relay, target, entered, outcome)
   const standing = standingAfter(relay, wake, outcome, begun)
+  // Its new address has not been asked yet.
+  if (left === 'outdated')
+    return end({ ...later(relay, outdatedMs), ...(standing.attempt && { attempt: standing.attempt }) })
   // A probe asks for the target, not for the wake: if it fails it uses up no try.
   const probing = 'probe' in entered.by && (outcome.kind === 'retry' || outcome.kind === 'config')
   if (probing) return end({ ...waits, ...(standing.attempt && { attempt: standing.attempt }) })

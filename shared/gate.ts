@@ -27,7 +27,7 @@ import {
   takeSlot,
 } from './store/gates.ts'
 import { targetGroup } from './store/keys.ts'
-import { disableTarget } from './store/targets.ts'
+import { disableTarget, getTarget } from './store/targets.ts'
 import type { Facts, Gate, Target } from './telling.ts'
 
 /** A wake that was let in, by a slot or as a probe, until when. */
@@ -109,11 +109,24 @@ export async function leaveUnused(relay: Relay, target: Target, { by, until }: I
   }
 }
 
-/** Leaves after an attempt; the target is paused, resumed or given up by what it came to. */
-export async function leave(relay: Relay, target: Target, inside: Inside, outcome: Outcome): Promise<void> {
-  if (outcome.kind === 'disable') return giveUp(relay, target, outcome.reason)
-  if (outcome.kind === 'retry' || outcome.kind === 'config') return failed(relay, target, inside, outcome)
-  const { by, gate, until } = inside
+/**
+ * Leaves after an attempt; the target is paused, resumed or given up by what it came to.
+ * @returns `outdated` if the address that says that it is gone is its target's no more
+ */
+export async function leave(
+  relay: Relay,
+  target: Target,
+  inside: Inside,
+  outcome: Outcome,
+): Promise<'outdated' | undefined> {
+  if (outcome.kind === 'disable')
+    return (await giveUp(relay, target, outcome.reason)) ? undefined : 'outdated'
+  if (outcome.kind === 'delivered') await succeeded(relay, target, inside)
+  else await failed(relay, target, inside, outcome)
+  return undefined
+}
+
+async function succeeded(relay: Relay, target: Target, { by, gate, until }: Inside): Promise<void> {
   const now = relay.now()
   if ('probe' in by) return resumed(relay, target, gate, by.probe)
   if ((gate.failures ?? 0) > 0) await forgetFailures(relay.table, target, target.generation, by.slot)
@@ -143,7 +156,10 @@ async function failed(
     drawShare(relay),
   )
   if (consequence.kind === 'none') return
-  if (consequence.kind === 'giveUp') return giveUp(relay, target, reason)
+  if (consequence.kind === 'giveUp') {
+    await giveUp(relay, target, reason)
+    return
+  }
   const until = now + consequence.ms
   const outage = isOutage(counted.gate)
   // A target that asked for a pause first is paused already when it becomes one.
@@ -171,16 +187,17 @@ async function resumed(relay: Relay, target: Target, gate: Gate, probe: number):
   await lookAfter(relay, target)
 }
 
-/** Told first, done second. */
-async function giveUp(relay: Relay, target: Target, reason: string): Promise<void> {
+/** Told first, done second. @returns false if the target was put anew meanwhile: of its new address nothing is known */
+async function giveUp(relay: Relay, target: Target, reason: string): Promise<boolean> {
+  const stands = await getTarget(relay.table, target.tenant, target.target)
+  if (stands?.generation !== target.generation) return false
   const happened = { type: 'target.disabled', since: target.generation, data: { reason } } as const
   await tellOperations(relay, target.tenant, { target: target.target }, happened)
-  await disableTarget(relay.table, target.tenant, target.target, target.generation, {
-    reason,
-    now: relay.now(),
-  })
+  const at = { reason, now: relay.now() }
+  if (!(await disableTarget(relay.table, target.tenant, target.target, target.generation, at))) return false
   relay.log({ step: 'target.disabled', ...idsOf(target), reason })
   await lookAfter(relay, target)
+  return true
 }
 
 /** Tells the tenant of an outage that begins or ends; both are named by when it began. */

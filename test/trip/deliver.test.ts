@@ -142,6 +142,33 @@ test('a 410 from an address that was replaced meanwhile leaves the new one in us
   expect(there.states()).toEqual(['completed'])
 })
 
+test('a 410 that comes once its address was replaced is nobody’s news, and the wake goes to the new one', async () => {
+  const [gone, there, alarm] = [trip.clients.make(), trip.clients.make(), trip.clients.make()]
+  const put = (target: string, { url }: { url: string }) =>
+    trip.call<{ secret: string }>('PUT', `/v1/targets/${target}`, { url })
+  alarm.secret = (await put('alarm', alarm)).secret
+  await trip.call('PUT', '/v1/operations', { targets: ['alarm'] })
+  gone.secret = (await put('watch', gone)).secret
+  there.secret = gone.secret
+  const { taskId } = await trip.begin(scene, { targets: ['watch'] })
+  gone.answer({ status: 410 })
+  const answered = trip.hold(
+    ({ who, operation }) => who === 'deliver' && operation === 'GetItem' && gone.told().length > 0,
+  )
+  await scene.agent.setState(taskId, 'completed')
+  await answered.held
+  await put('watch', there)
+  answered.release()
+  await trip.pass(4000, 4)
+  expect(await trip.call('GET', '/v1/targets/watch')).toMatchObject({ status: 'active', generation: 2 })
+  expect(there.told().map(({ id }) => id)).toEqual(gone.told().map(({ id }) => id))
+  expect(await wakesOf(taskId)).toMatchObject([
+    { status: 'delivered', tries: 1, attempts: [{ status: 410 }, { status: 200 }] },
+  ])
+  expect(alarm.told()).toEqual([])
+  await trip.call('DELETE', '/v1/operations')
+})
+
 test('a 410 from an address of a target that was deleted meanwhile leaves the one made again under its name in use', async () => {
   const [gone, there] = [trip.clients.make(), trip.clients.make()]
   await trip.call('PUT', '/v1/targets/phoenix', { url: gone.url })
