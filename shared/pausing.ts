@@ -53,13 +53,17 @@ export const paceMs = (rate: number): number => Math.ceil(second / rate)
 /** A second's worth may come at once. */
 const burstMs = (rate: number): number => Math.max(second - paceMs(rate), 0)
 
+/** True for a gate of a target before it was put anew: it holds no more, but wakes may wait at it. */
+export const isBehind = (gate: Gate | undefined, { generation }: Pick<Target, 'generation'>): boolean =>
+  gate !== undefined && gate.generation < generation
+
 /**
  * How a wake gets in by what was last seen of the gate; nothing seen yet is taken for a usual day.
  * @param share chance, at least 0, below 1
  */
 export function wayIn(gate: Gate | undefined, limits: Limits, now: number, share: number): Way {
   const all = slotsOf(limits)
-  if (gate !== undefined && gate.generation < limits.generation) return { kind: 'renew' }
+  if (isBehind(gate, limits)) return { kind: 'renew' }
   // The target was put anew since it was read: the wake comes again and reads it.
   if (gate !== undefined && gate.generation > limits.generation) return { kind: 'full', waitMs: second }
   if (gate?.pausedUntil !== undefined)

@@ -5,6 +5,7 @@ import { RouseError } from '../../shared/errors.ts'
 import { backstopMs, lookAfter } from '../../shared/gate.ts'
 import { idOf } from '../../shared/hash.ts'
 import { writeWakeId } from '../../shared/names.ts'
+import { isBehind } from '../../shared/pausing.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { sendWake } from '../../shared/sending.ts'
 import { cutPause, getGate } from '../../shared/store/gates.ts'
@@ -46,15 +47,19 @@ export function mending(relay: Relay): Hono<Env> {
     })
 }
 
-/** A disabled target begins anew; a paused one is probed at once by one of the wakes that wait. Any other stays. */
+/**
+ * A disabled target begins anew; a paused one is probed at once by one of the wakes that wait. Any other stays, but those
+ * that wait since before it was put anew go out.
+ */
 async function enable(relay: Relay, target: Target): Promise<{ target: Target; gate: Gate | undefined }> {
   const { table } = relay
   const now = relay.now()
   const gate = await getGate(table, target)
   if (target.status === 'active') {
-    if (gate?.generation !== target.generation || gate.pausedUntil === undefined) return { target, gate }
-    const cut = await cutPause(table, target, target.generation, { now, due: now + backstopMs })
-    await lookAfter(relay, target)
+    const paused = gate?.generation === target.generation && gate.pausedUntil !== undefined
+    const at = { now, due: now + backstopMs }
+    const cut = paused ? await cutPause(table, target, target.generation, at) : gate
+    if (paused || isBehind(gate, target)) await lookAfter(relay, target)
     return { target, gate: cut }
   }
   const enabled = await enableTarget(table, target, nextGeneration(target, gate))

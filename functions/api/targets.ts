@@ -3,8 +3,10 @@ import { Hono } from 'hono'
 import * as z from 'zod'
 import { isSecret } from '../../shared/channels/standard.ts'
 import { invalidField, RouseError } from '../../shared/errors.ts'
+import { lookAfter } from '../../shared/gate.ts'
 import { limits } from '../../shared/limits.ts'
 import { NetError } from '../../shared/net.ts'
+import { isBehind } from '../../shared/pausing.ts'
 import type { Relay } from '../../shared/relay.ts'
 import { follow, list, point, unpoint } from '../../shared/store/directory.ts'
 import { getGate, retireGate } from '../../shared/store/gates.ts'
@@ -41,7 +43,10 @@ export function targets(relay: Relay): Hono<Env> {
       if (isInline(target) && (await getTarget(table, tenant, target)) === undefined)
         throw invalidField('/target', 'Names that begin with inline_ are given here only')
       const made = await saveTarget(relay, { tenant, target }, await readBody(c, TargetRequest), '')
-      return c.json({ ...(await seenTarget(relay, made)), secret: await openSecret(relay, made) })
+      const gate = await getGate(table, made)
+      // They wait for what the address before was like. A repeat finds the gate so, too, if this dies before.
+      if (isBehind(gate, made)) await lookAfter(relay, made)
+      return c.json({ ...(await seenTarget(relay, made, gate)), secret: await openSecret(relay, made) })
     })
     .get('/targets/:target', async c => {
       onlyQuery(c)

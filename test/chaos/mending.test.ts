@@ -1,14 +1,16 @@
 // Targets that their tenant brings back, slows down or makes again: what comes of their wakes.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Call } from '../../infra/local/wire.ts'
 import { aimsOf } from '../support/aims.ts'
 import { type Scene, startTrip, type Trip } from '../support/trip.ts'
 
+let fails: (call: Call) => boolean = () => false
 let trip: Trip
 let scene: Scene
 let aims: ReturnType<typeof aimsOf>
 
 beforeAll(async () => {
-  trip = await startTrip()
+  trip = await startTrip({ faults: call => (fails(call) ? 'throttle' : undefined) })
   scene = await trip.scene()
   aims = aimsOf(trip, scene)
 })
@@ -76,6 +78,43 @@ test('a paused target says since when, why and until when; enabled, it is probed
   expect(await aims.see('busy')).toMatchObject({ status: 'active' })
 })
 
+/** A target that asked to be left alone for an hour, and its waiting wakes. */
+async function waitedFor(target: string): Promise<void> {
+  const client = await aims.makeTarget(target)
+  client.answer({ status: 503, headers: { 'retry-after': '3600' } })
+  for (let wakes = 0; wakes < 3; wakes++) await aims.tell(target)
+  expect(client.told()).toHaveLength(1)
+}
+
+test('wakes that wait for a paused target go out at once when its address is replaced', async () => {
+  await waitedFor('moved')
+  const there = trip.clients.make()
+  there.secret = (await aims.put('moved', there)).secret
+  await trip.pass(2000)
+  expect(new Set(there.told().map(({ id }) => id)).size).toBe(3)
+  expect(await aims.see('moved')).toMatchObject({ status: 'active', generation: 2 })
+})
+
+test.each(['put again', 'enabled'])('if that died half way they go out when it is %s', async how => {
+  const target = `half-${how.slice(0, 3)}`
+  await waitedFor(target)
+  const there = trip.clients.make()
+  fails = ({ who, operation }) => who === 'api' && operation.startsWith('SendMessage')
+  expect(await trip.refused('PUT', `/v1/targets/${target}`, { url: there.url })).toMatchObject({
+    status: 503,
+  })
+  fails = () => false
+  await trip.pass(2000)
+  expect(await aims.see(target)).toMatchObject({ status: 'active', generation: 2 })
+  there.secret = (
+    await trip.call<{ secret: string }>('POST', `/v1/targets/${target}/rotate`, { secretGeneration: 1 })
+  ).secret
+  if (how === 'put again') await aims.put(target, there)
+  else await trip.call('POST', `/v1/targets/${target}/enable`)
+  await trip.pass(2000)
+  expect(new Set(there.told().map(({ id }) => id)).size).toBe(3)
+})
+
 test('a target that is made again after it was deleted inherits nothing', async () => {
   const before = await aims.makeTarget('phoenix')
   before.answer({ status: 429, headers: { 'retry-after': '3600' } })
@@ -108,6 +147,8 @@ test('a 410 that comes late concerns no target that was made again under the nam
     return { client, generation: made.generation }
   }
   const second = await makeAnew()
+  // What failed at the first goes there at once.
+  await trip.settle()
   second.client.answer({ status: 410 })
   const { taskId } = await trip.begin(scene, { targets: ['twice'] })
   const { held, release } = trip.hold(
