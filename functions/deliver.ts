@@ -59,6 +59,8 @@ export const door = (world: Relay): QueueHandler =>
 const notedMs = 60_000
 /** How soon a wake is tried again that met an address which was replaced meanwhile. */
 const outdatedMs = 1000
+/** Clocks may be so far apart. */
+const apartMs = 2000
 
 export const handler = onLambda('deliver', door)
 
@@ -112,20 +114,21 @@ async function attempt(
   }
   // It may be enabled again: then what failed can be redriven.
   if (entered === undefined) return end({ status: 'failed' })
-  const waits = { status: 'pending', waiters } as const
-  if (entered.kind === 'paused') return end(waits)
+  const waits = (): Standing => ({ status: 'pending', waiters, waits: relay.now() })
+  if (entered.kind === 'paused') return end(waits())
   if (entered.kind === 'full') return end({ ...later(relay, entered.waitMs), turns: (wake.turns ?? 0) + 1 })
   const begun = relay.now()
   const outcome = await sendWake(relay, target, wake)
   relay.log({ step: 'wake.sent', ...idsOf(wake), verdict: outcome.kind, status: outcome.status })
-  const left = await leave(relay, target, entered, outcome)
+  const spoke = { waiters, at: wake.at, before: begun - apartMs }
+  const left = await leave(relay, target, entered, outcome, spoke)
   const standing = standingAfter(relay, wake, outcome, begun)
   // Its new address has not been asked yet.
   if (left === 'outdated')
     return end({ ...later(relay, outdatedMs), ...(standing.attempt && { attempt: standing.attempt }) })
   // A probe asks for the target, not for the wake: if it fails it uses up no try.
   const probing = 'probe' in entered.by && (outcome.kind === 'retry' || outcome.kind === 'config')
-  if (probing) return end({ ...waits, ...(standing.attempt && { attempt: standing.attempt }) })
+  if (probing) return end({ ...waits(), ...(standing.attempt && { attempt: standing.attempt }) })
   const { next = 0 } = standing
   const { subject, id } = message
   // Noted first: a pointer to a wake that does not wait so is found stale, one that is missing would not be missed.

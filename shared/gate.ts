@@ -28,7 +28,7 @@ import {
 } from './store/gates.ts'
 import { targetGroup } from './store/keys.ts'
 import { disableTarget, getTarget } from './store/targets.ts'
-import type { Facts, Gate, Target } from './telling.ts'
+import type { Facts, Gate, Spoke, Target } from './telling.ts'
 
 /** A wake that was let in, by a slot or as a probe, until when. */
 export type Inside = {
@@ -111,6 +111,7 @@ export async function leaveUnused(relay: Relay, target: Target, { by, until }: I
 
 /**
  * Leaves after an attempt; the target is paused, resumed or given up by what it came to.
+ * @param spoke for whom the wake spoke, if it was delivered
  * @returns `outdated` if the address that says that it is gone is its target's no more
  */
 export async function leave(
@@ -118,17 +119,23 @@ export async function leave(
   target: Target,
   inside: Inside,
   outcome: Outcome,
+  spoke: Spoke,
 ): Promise<'outdated' | undefined> {
   if (outcome.kind === 'disable')
     return (await giveUp(relay, target, outcome.reason)) ? undefined : 'outdated'
-  if (outcome.kind === 'delivered') await succeeded(relay, target, inside)
+  if (outcome.kind === 'delivered') await succeeded(relay, target, inside, spoke)
   else await failed(relay, target, inside, outcome)
   return undefined
 }
 
-async function succeeded(relay: Relay, target: Target, { by, gate, until }: Inside): Promise<void> {
+async function succeeded(
+  relay: Relay,
+  target: Target,
+  { by, gate, until }: Inside,
+  spoke: Spoke,
+): Promise<void> {
   const now = relay.now()
-  if ('probe' in by) return resumed(relay, target, gate, by.probe)
+  if ('probe' in by) return resumed(relay, target, gate, by.probe, spoke)
   if ((gate.failures ?? 0) > 0) await forgetFailures(relay.table, target, target.generation, by.slot)
   else if (isCrowded(gate, target, now)) await giveSlot(relay.table, target, by.slot, until)
 }
@@ -178,11 +185,11 @@ async function failed(
   if (consequence.ms <= longestDelayMs) await lookAfter(relay, target, consequence.ms)
 }
 
-async function resumed(relay: Relay, target: Target, gate: Gate, probe: number): Promise<void> {
+async function resumed(relay: Relay, target: Target, gate: Gate, probe: number, spoke: Spoke): Promise<void> {
   const now = relay.now()
   // One that was told has come to its end, whatever the probes met since.
   if (isOutage(gate) || gate.told !== undefined) await tell(relay, target, 'target.recovered', gate, {})
-  if (!(await endPause(relay.table, target, probe, { now, due: now + backstopMs }))) return
+  if (!(await endPause(relay.table, target, probe, { now, due: now + backstopMs }, spoke))) return
   relay.log({ step: 'target.resumed', ...idsOf(target), failures: gate.failures })
   await lookAfter(relay, target)
 }

@@ -18,7 +18,7 @@ import {
   type Waiting,
   waitingFor,
 } from './store/waiting.ts'
-import type { Gate, Target } from './telling.ts'
+import type { Gate, Spoke, Target } from './telling.ts'
 
 /** Read and ended in one go; more wait for the next. */
 const mostRead = 20_000
@@ -53,7 +53,29 @@ export async function resumeTarget(relay: Relay, name: TargetName): Promise<void
     return
   }
   if (gate.pausedUntil !== undefined) return probe(relay, name, waiting, all, until)
-  await drain(relay, name, waiting, all, until)
+  const unspoken = await endSpoken(relay, waiting, gate.spoke, until)
+  if (unspoken === undefined) return lookAfter(relay, name)
+  await drain(relay, name, unspoken, all, until)
+}
+
+/**
+ * Ends those for whom the probe spoke that ended the pause: it told them already what their own hint would.
+ * @returns those who wait still; undefined when time ran out
+ */
+async function endSpoken(
+  relay: Relay,
+  waiting: Waiting[],
+  spoke: Spoke | undefined,
+  until: number,
+): Promise<Waiting[] | undefined> {
+  if (spoke === undefined) return waiting
+  const { waiters, at, before } = spoke
+  const ended = new Set<Waiting>()
+  const older = waiting.filter(one => one.waiters === waiters && one.at <= at)
+  const done = await eachOf(relay, older, until, async one => {
+    if (await endWaiting(relay.table, one, { status: 'superseded' }, relay.now(), before)) ended.add(one)
+  })
+  return done ? waiting.filter(one => !ended.has(one)) : undefined
 }
 
 const none: Awaited<ReturnType<typeof retriesOf>> = { retries: [], all: true }
@@ -125,7 +147,7 @@ async function drain(
   if (!(all && done && whole)) await lookAfter(relay, name)
 }
 
-/** One that is needed goes out; those that are not use up no probe. */
+/** One that is needed goes out, the newest of its client's, which speaks for the others if it is delivered; those that are not use up no probe. */
 async function probe(
   relay: Relay,
   name: TargetName,
@@ -133,7 +155,7 @@ async function probe(
   all: boolean,
   until: number,
 ): Promise<void> {
-  const { first, done } = await firstNeeded(relay, name, waiting, until)
+  const { first, done } = await firstNeeded(relay, name, groupsOf(waiting).flat(), until)
   if (first !== undefined) await release(relay, name, first)
   else if (!(all && done)) await lookAfter(relay, name)
 }

@@ -90,6 +90,9 @@ export type Target = {
   ratePerSecond?: number | undefined
 }
 
+/** For whom a wake that was delivered spoke: those of its waiters that are no newer and came to wait before it was sent. */
+export type Spoke = { waiters: string; at: number; before: number }
+
 /** Who may call a target now. Times are ms since 1970. */
 export type Gate = {
   /** The generation of the target that all of it is about. */
@@ -107,8 +110,9 @@ export type Gate = {
   /** While it is paused: until when, and how many pauses in a row there were. Past that time one probe gets in. */
   pausedUntil?: number
   pauses?: number
-  /** When the last pause ended. */
+  /** When the last pause ended, and whom its probe told of. */
   resumedAt?: number
+  spoke?: Spoke
   /** With a rate: when the next attempt may begin. */
   free?: number
   /** When those who wait are looked after. */

@@ -1,5 +1,5 @@
 // The item `gate` of a target: slots of the attempts under way, its pace, and whether it is paused. Settles who may call it; decides nothing.
-import type { Gate, Target } from '../telling.ts'
+import type { Gate, Spoke, Target } from '../telling.ts'
 import { slotOf, targetGateKey, targetGroup } from './keys.ts'
 import { get, type Table, update, type Written } from './table.ts'
 
@@ -93,7 +93,7 @@ export const renewGate = (table: Table, name: TargetName, generation: number, no
     update<Stored>(
       table,
       targetGateKey(name.tenant, name.target),
-      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #free`,
+      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #spoke, #free`,
       { ...timerOf(table, name, now), generation, now, ttl: ttlOf(now) },
       'attribute_exists(#pk) AND #generation < :generation',
     ),
@@ -148,18 +148,19 @@ export async function cutPause(
   return cut.gate
 }
 
-/** Ends a pause after the probe that succeeded; those who wait are looked after by the timer, if not before. */
+/** Ends a pause after the probe that succeeded, and spoke for others; those who wait are looked after by the timer, if not before. */
 export async function endPause(
   table: Table,
   name: TargetName,
   probe: number,
   at: { now: number; due: number },
+  spoke: Spoke,
 ): Promise<boolean> {
   const { ok } = await update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    `SET #resumedAt = :now, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil`,
-    { now: at.now, probe, ...timerOf(table, name, at.due) },
+    `SET #resumedAt = :now, #spoke = :spoke, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil`,
+    { now: at.now, probe, spoke, ...timerOf(table, name, at.due) },
     '#pausedUntil = :probe',
   )
   return ok
@@ -273,7 +274,7 @@ export const retireGate = (table: Table, { tenant, target }: TargetName, generat
   update<Stored>(
     table,
     targetGateKey(tenant, target),
-    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #free',
+    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #spoke, #free',
     { generation, now, ttl: ttlOf(now) },
     'attribute_not_exists(#generation) OR #generation <= :generation',
   )

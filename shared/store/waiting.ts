@@ -95,12 +95,16 @@ export const asSpoken = ({ tenant, target }: TargetName, { id, waiters }: Waitin
   speaks: true,
 })
 
-/** Ends a wake that waits. One that is under way is left alone. */
+/**
+ * Ends a wake that waits. One that is under way is left alone.
+ * @param before also one that came to wait no earlier; one that was called back has waited all along
+ */
 export async function endWaiting(
   table: Table,
   { key, slot, at }: Waiting,
   { status, list, speaks }: Ending,
   now: number,
+  before?: number,
 ): Promise<boolean> {
   const { ok } = await update(
     table,
@@ -113,11 +117,12 @@ export async function endWaiting(
       status,
       slot,
       now,
+      before,
       pending: 'pending',
       ...(list !== undefined && { list, at }),
       ...(speaks && { speaks }),
     },
-    '#slot = :slot AND #status = :pending AND #lease <= :now',
+    `#slot = :slot AND #status = :pending AND #lease <= :now${before === undefined ? '' : ' AND (attribute_not_exists(#waits) OR #waits < :before)'}`,
   )
   return ok
 }

@@ -72,8 +72,9 @@ export type Standing = {
   parked?: boolean
   /** How often in a row its target had no room. */
   turns?: number
-  /** Set while it waits for a paused target: those for which the newest of its kind speaks. */
+  /** Set while it waits for a paused target: those for which the newest of its kind speaks, and since when. */
   waiters?: string
+  waits?: number
 }
 
 /** Records what a wake is now, under its lease; false when the lease was lost. */
@@ -100,6 +101,7 @@ export async function recordWake(
     'due',
     'holds',
     'group',
+    'waits',
   ] as const
   const [present, gone] = [set.filter(name => name in kept), set.filter(name => !(name in kept))]
   const { ok } = await update<Wake>(

@@ -95,3 +95,16 @@ test('wakes that need not be sent any more use up no probe', async () => {
   await trip.pass(13 * minute, 26)
   expect(tasksOf(client)).toContain(stays.taskId)
 })
+
+test('all that waited for one client is one hint, the newest, also when that was the probe', async () => {
+  const all: { client: Client; newest: Begun }[] = []
+  for (const name of ['once-1', 'once-2', 'once-3', 'once-4']) {
+    const client = await aims.makeTarget(name)
+    client.answer({ status: 503, headers: { 'retry-after': '600' } })
+    for (let older = 0; older < 4; older++) await waits(name, name)
+    all.push({ client, newest: await waits(name, name) })
+  }
+  for (const { client } of all) client.answer({})
+  await trip.pass(60 * minute, 60)
+  for (const { client, newest } of all) expect(tasksOf(client).slice(1)).toEqual([newest.taskId])
+})

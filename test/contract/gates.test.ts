@@ -89,7 +89,9 @@ test('while it is paused nobody gets in, and after that one as its probe', async
   const [probe] = (await crowd(4)).filter(one => one.kind === 'inside')
   expect(probe).toMatchObject({ by: { probe: now + probeMs } })
   expect(kindsOf(await crowd(4))).toEqual({ paused: 4 })
-  expect(await endPause(ground.table, target, now + probeMs, { now, due: now })).toBe(true)
+  const spoke = { waiters: 'a', at: now, before: now }
+  expect(await endPause(ground.table, target, now + probeMs, { now, due: now }, spoke)).toBe(true)
+  expect(await getGate(ground.table, target)).toMatchObject({ resumedAt: now, spoke })
   expect(kindsOf(await crowd(1))).toEqual({ inside: 1 })
 })
 

@@ -1,7 +1,7 @@
 // The record of a wake in a real table: of all who bring its message one has it in hand, and what was called back is still one wake.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callBack, noteRetry, retriesOf } from '../../shared/store/retries.ts'
-import { waitingFor } from '../../shared/store/waiting.ts'
+import { endWaiting, waitingFor } from '../../shared/store/waiting.ts'
 import { leaseWake, recordWake } from '../../shared/store/wakes.ts'
 import type { Wake } from '../../shared/telling.ts'
 import { startTable, type TestTable } from '../support/table.ts'
@@ -62,4 +62,22 @@ test('a retry is called back once, unless it is under way, over or noted anew, a
   ])
   expect((await retriesOf(ground.table, target, now + 10, 100)).retries.map(({ id }) => id)).toEqual(['anew'])
   expect(await lease('waits', next + 3)).toMatchObject({ kind: 'leased', wake: { tries: 3 } })
+})
+
+test('a wake that was delivered ends those that waited before it was sent, and none that came later', async () => {
+  const quiet = { tenant: 't', target: 'quiet' }
+  for (const [id, waits] of Object.entries({ before: now - 1, amid: now, after: now + 1 })) {
+    const wake = { ...seed(id), ...quiet }
+    await leaseWake(ground.table, 'subject', id, { now, until }, wake)
+    const standing = { status: 'pending', waiters: 'ann', waits } as const
+    await recordWake(ground.table, 'subject', id, { ...wake, lease: until }, standing)
+  }
+  const { waiting } = await waitingFor(ground.table, quiet, 100)
+  expect(waiting).toHaveLength(3)
+  for (const one of waiting)
+    expect(await endWaiting(ground.table, one, { status: 'superseded' }, now + 5, now)).toBe(
+      one.id === 'before',
+    )
+  const left = await waitingFor(ground.table, quiet, 100)
+  expect(left.waiting.map(({ id }) => id).toSorted()).toEqual(['after', 'amid'])
 })
