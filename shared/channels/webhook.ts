@@ -61,9 +61,7 @@ function verdictOf(status: number, headers: Headers, nowMs: number): Verdict {
 }
 
 function judgeFault({ fault, status, message }: NetError, nowMs: number): Outcome {
-  // Too long an answer is an answer all the same: its status tells whether the message was taken.
-  if (fault === 'too_large' && status !== undefined)
-    return { ...verdictOf(status, new Headers(), nowMs), status }
-  const kind = fault === 'not_allowed' || fault === 'tls' ? 'config' : 'retry'
-  return { kind, reason: message, ...(status !== undefined && { status }) }
+  // Its head came: whatever became of its body, its status tells whether the message was taken.
+  if (status !== undefined) return { ...verdictOf(status, new Headers(), nowMs), status }
+  return { kind: fault === 'not_allowed' || fault === 'tls' ? 'config' : 'retry', reason: message }
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { excerpt, longestWishMs, type Outcome, retryAfterMs } from '../../shared/channels/channel.ts'
 import { makeSecret } from '../../shared/channels/standard.ts'
 import { sendWebhook } from '../../shared/channels/webhook.ts'
-import { createNet } from '../../shared/net.ts'
+import { createNet, NetError } from '../../shared/net.ts'
 import { readRetryAfter } from '../../shared/retryafter.ts'
 import { type Answer, certificates, type Receiver, startReceiver } from '../support/receiver.ts'
 
@@ -60,6 +60,7 @@ describe('what arrives', () => {
 })
 
 const retry = { kind: 'retry', reason: expect.any(String) }
+const zstd = { 'content-encoding': 'zstd' }
 const date = 'Mon, 01 Jun 2026 12:10:00 GMT'
 
 const verdicts: [why: string, answer: Answer, outcome: unknown][] = [
@@ -110,7 +111,28 @@ const verdicts: [why: string, answer: Answer, outcome: unknown][] = [
   ['an answer too large after 500', { status: 500, body: 'x'.repeat(65_537) }, { ...retry, status: 500 }],
   ['140: a reset', { fault: 'reset' }, retry],
   ['166: a connection closed within the head', { raw: 'HTTP/1.1 200 OK\r\nconte' }, retry],
-  ['a body cut short', { fault: 'cut' }, { ...retry, status: 200 }],
+  ['a body cut short after 200', { fault: 'cut' }, { kind: 'delivered', status: 200 }],
+  [
+    'a body cut short after 410',
+    { status: 410, fault: 'cut' },
+    { kind: 'disable', status: 410, reason: expect.any(String) },
+  ],
+  ['a body cut short after 500', { status: 500, fault: 'cut' }, { ...retry, status: 500 }],
+  [
+    'a body in an encoding that is not taken',
+    { headers: zstd, body: 'xx' },
+    { kind: 'delivered', status: 200 },
+  ],
+  [
+    'the same after 410',
+    { status: 410, headers: zstd, body: 'xx' },
+    { kind: 'disable', status: 410, reason: expect.any(String) },
+  ],
+  [
+    'a body that is not what its encoding says',
+    { status: 206, headers: { 'content-encoding': 'gzip' }, body: 'no gzip' },
+    { kind: 'delivered', status: 206 },
+  ],
   ['a head too large', { headers: { 'x-long': 'x'.repeat(17_000) } }, retry],
 ]
 
@@ -132,6 +154,17 @@ describe('what an answer means', () => {
     expect(early).toBeUndefined()
     expect(await sent).toEqual({ kind: 'retry', reason: expect.stringContaining('15000 ms') })
     await receiver.idle()
+  })
+
+  test.each([
+    [200, 'delivered'],
+    [410, 'disable'],
+    [500, 'retry'],
+  ])('a body that still comes when the time is up leaves what the head said: %i', async (status, kind) => {
+    const request = () => Promise.reject(new NetError('timeout', 'x took longer.', undefined, status))
+    expect(await sendWebhook({ ...wake, net: { ...net, request }, url: receiver.origin })).toMatchObject({
+      ...{ kind, status },
+    })
   })
 
   test("an address that may not be called is the owner's to mend, and gets nothing", async () => {
