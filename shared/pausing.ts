@@ -47,11 +47,13 @@ export type Way =
 
 const slotsOf = ({ maxConcurrency = limits.attemptsAtTarget }: Limits): number => maxConcurrency
 
-/** Time from one attempt to the next at the target's rate. */
-export const paceMs = (rate: number): number => Math.ceil(second / rate)
+/** A quarter of a second's worth may come at once. */
+const burstOf = (rate: number): number => Math.ceil(rate / 4)
 
-/** A second's worth may come at once. */
-const burstMs = (rate: number): number => Math.max(second - paceMs(rate), 0)
+/** Time from one attempt to the next: those that come at once leave the others of that second the more time. */
+export const paceMs = (rate: number): number => Math.ceil(second / (rate - burstOf(rate) + 1))
+
+const burstMs = (rate: number): number => (burstOf(rate) - 1) * paceMs(rate)
 
 /** True for a gate of a target before it was put anew: it holds no more, but wakes may wait at it. */
 export const isBehind = (gate: Gate | undefined, { generation }: Pick<Target, 'generation'>): boolean =>

@@ -8,6 +8,7 @@ import {
   groupsOf,
   isCrowded,
   isOutage,
+  paceMs,
   pauseMs,
   pausesAfter,
   turnMs,
@@ -54,12 +55,31 @@ describe('a wake gets in', () => {
   test.each<[free: number | undefined, way: Way['kind']]>([
     [undefined, 'slot'],
     [now, 'slot'],
-    [now + 750, 'slot'],
-    [now + 751, 'full'],
-  ])('at four a second, the next being free at %s: %s', (free, way) => {
+    [now + 167, 'slot'],
+    [now + 168, 'full'],
+  ])('at seven a second, the next being free at %s: %s', (free, way) => {
     const gate = gateWith(free === undefined ? {} : { free })
-    expect(wayIn(gate, { ...limits, ratePerSecond: 4 }, now, 0)).toMatchObject({ kind: way })
+    expect(wayIn(gate, { ...limits, ratePerSecond: 7 }, now, 0)).toMatchObject({ kind: way })
   })
+
+  test.each([1, 2, 3, 4, 10, 99, 1000])(
+    'so that no more than %i begin in any second, and no fewer than half of that while more wait',
+    rate => {
+      const begun: number[] = []
+      let free: number | undefined
+      // A second's quiet lets as many come at once as ever do.
+      for (let at = now; at < now + 4 * second; at += at === now + second ? second : 1)
+        for (;;) {
+          const way = wayIn(gateWith({ free: free ?? 0 }), { generation: 1, ratePerSecond: rate }, at, 0)
+          if (way.kind !== 'slot' || way.pace === undefined) break
+          free = Math.max(way.pace, at) + paceMs(rate)
+          begun.push(at)
+        }
+      for (const [index, from] of begun.entries())
+        expect(begun.slice(index).filter(at => at < from + second).length).toBeLessThanOrEqual(rate)
+      expect(begun.length).toBeGreaterThanOrEqual((3 * rate) / 2)
+    },
+  )
 })
 
 test('a slot is given back at once only while more than half are held', () => {
