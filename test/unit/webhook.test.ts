@@ -263,9 +263,14 @@ describe('the next attempt', () => {
     ['Mon, 01 Jun 2026 11:00:00 GMT', 0],
     ['Mon, 01 Jun 2099 11:00:00 GMT', hour],
     ['Mon, 99 Foo 2026 11:00:00 GMT', undefined],
+    ['10, 20', 20_000],
+    ['20,10, soon', 20_000],
+    ['Mon, 01 Jun 2026 12:00:30 GMT, 10', 30_000],
+    ['40, Mon, 01 Jun 2026 12:00:30 GMT, Monday, 01-Jun-26 12:00:50 GMT', 50_000],
+    ['soon, later', undefined],
   ]
   for (const [header, ms] of wishes)
-    test(`Retry-After ${header?.slice(0, 40) ?? 'missing'} is ${ms ?? 'no wish'}`, () => {
+    test(`Retry-After ${header?.slice(0, 70) ?? 'missing'} is ${ms ?? 'no wish'}`, () => {
       expect(readRetryAfter(header, nowMs, longestWishMs)).toBe(ms)
     })
 })
