@@ -99,7 +99,8 @@ async function attempt(
   wake: Wake,
 ): Promise<Handled> {
   const target = await getTarget(world.table, wake.tenant, wake.target)
-  const entered = target?.status === 'active' ? await enter(world, target, wake.turns ?? 0) : undefined
+  const entered =
+    target?.status === 'active' ? await enter(world, target, wake.turns ?? 0, wake.id) : undefined
   // Read last: deletion means that no wake is sent from then on.
   const sub = wake.sub === undefined ? undefined : await getSubscription(world.table, wake.sub)
   const relay = within(world, { trace: sub?.traceparent })

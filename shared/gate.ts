@@ -51,12 +51,13 @@ type World = Pick<Relay, 'table' | 'now' | 'random'>
 /**
  * Lets a wake in to its target: one write on a usual day.
  * @param turns how often it found no room before
+ * @param wake its public id
  */
-export async function enter(relay: World, target: Target, turns: number): Promise<Entered> {
+export async function enter(relay: World, target: Target, turns: number, wake?: string): Promise<Entered> {
   let seen: Gate | undefined
   for (let tries = 0; tries < mostTries; tries++) {
     const now = relay.now()
-    const way = wayIn(seen, target, now, drawShare(relay))
+    const way = wayIn(seen, target, now, drawShare(relay), wake)
     if (way.kind === 'paused') return way
     if (way.kind === 'full') return { ...way, waitMs: Math.max(way.waitMs, turnMs(turns, drawShare(relay))) }
     if (way.kind === 'renew') {

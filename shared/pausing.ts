@@ -62,14 +62,23 @@ export const isBehind = (gate: Gate | undefined, { generation }: Pick<Target, 'g
 /**
  * How a wake gets in by what was last seen of the gate; nothing seen yet is taken for a usual day.
  * @param share chance, at least 0, below 1
+ * @param wake its public id: it may have been sent to probe
  */
-export function wayIn(gate: Gate | undefined, limits: Limits, now: number, share: number): Way {
+export function wayIn(
+  gate: Gate | undefined,
+  limits: Limits,
+  now: number,
+  share: number,
+  wake?: string,
+): Way {
   const all = slotsOf(limits)
   if (isBehind(gate, limits)) return { kind: 'renew' }
   // The target was put anew since it was read: the wake comes again and reads it.
   if (gate !== undefined && gate.generation > limits.generation) return { kind: 'full', waitMs: second }
-  if (gate?.pausedUntil !== undefined)
-    return gate.pausedUntil > now ? { kind: 'paused' } : { kind: 'probe', seen: gate.pausedUntil }
+  if (gate?.pausedUntil !== undefined) {
+    const handed = wake !== undefined && gate.handed === wake
+    return gate.pausedUntil > now && !handed ? { kind: 'paused' } : { kind: 'probe', seen: gate.pausedUntil }
+  }
   const taken = takenSlots(gate, now)
   const free = Array.from({ length: all }, (_, slot) => slot).filter(slot => !taken.has(slot))
   const slot = free[Math.floor(share * free.length)]

@@ -1,11 +1,21 @@
 // Looks after the wakes that wait for a target: probes it by one of them, and when it is back tells each client once, not the whole backlog.
 import { allEnded } from './abreast.ts'
 import { backstopMs, lookAfter } from './gate.ts'
-import { groupsOf, stragglersMs } from './pausing.ts'
+import { writeWakeId } from './names.ts'
+import { groupsOf, probeMs, stragglersMs } from './pausing.ts'
 import { sendDeliver } from './queue.ts'
 import type { Relay } from './relay.ts'
 import { firstNeeded } from './speaking.ts'
-import { getGate, renewGate, restGate, retireGate, type TargetName, timeGate } from './store/gates.ts'
+import {
+  getGate,
+  giveProbe,
+  handProbe,
+  renewGate,
+  restGate,
+  retireGate,
+  type TargetName,
+  timeGate,
+} from './store/gates.ts'
 import { targetGroup } from './store/keys.ts'
 import { callBack, type Retry, retriesOf } from './store/retries.ts'
 import { getTarget } from './store/targets.ts'
@@ -52,7 +62,10 @@ export async function resumeTarget(relay: Relay, name: TargetName): Promise<void
     if (!(all && done)) await lookAfter(relay, name)
     return
   }
-  if (gate.pausedUntil !== undefined) return probe(relay, name, waiting, all, until)
+  if (gate.pausedUntil !== undefined) {
+    const over = { generation: gate.generation, seen: gate.pausedUntil }
+    return probe(relay, name, over, waiting, all, until)
+  }
   const unspoken = await endSpoken(relay, waiting, gate.spoke, until)
   if (unspoken === undefined) return lookAfter(relay, name)
   await drain(relay, name, unspoken, all, until)
@@ -151,20 +164,31 @@ async function drain(
 async function probe(
   relay: Relay,
   name: TargetName,
+  over: { generation: number; seen: number },
   waiting: Waiting[],
   all: boolean,
   until: number,
 ): Promise<void> {
   const { first, done } = await firstNeeded(relay, name, groupsOf(waiting).flat(), until)
-  if (first !== undefined) await release(relay, name, first)
-  else if (!(all && done)) await lookAfter(relay, name)
+  if (first === undefined) {
+    if (!(all && done)) await lookAfter(relay, name)
+    return
+  }
+  // Whoever probes meanwhile, or was sent by another look, is enough: an older one would go out beside it.
+  const handed = { wake: writeWakeId(first.subject, first.id), until: relay.now() + probeMs }
+  if (!(await handProbe(relay.table, name, over, handed))) return
+  if (await release(relay, name, first)) return
+  await giveProbe(relay.table, name, handed.until, relay.now())
+  await lookAfter(relay, name)
 }
 
-async function release(relay: Relay, name: TargetName, one: Waiting): Promise<void> {
+/** @returns false if it waits no more */
+async function release(relay: Relay, name: TargetName, one: Waiting): Promise<boolean> {
   // Taken off first, queued second: a crash between leaves its timer.
-  if (!(await releaseWaiting(relay.table, name, one, relay.now() + 5 * backstopMs))) return
+  if (!(await releaseWaiting(relay.table, name, one, relay.now() + 5 * backstopMs))) return false
   const group = targetGroup(name.tenant, name.target)
   await sendDeliver(relay.queues, group, { v: 1, kind: 'wake', subject: one.subject, id: one.id })
+  return true
 }
 
 const endAll = (

@@ -110,6 +110,8 @@ export type Gate = {
   /** While it is paused: until when, and how many pauses in a row there were. Past that time one probe gets in. */
   pausedUntil?: number
   pauses?: number
+  /** The wake that was sent to probe; until then no other does. */
+  handed?: string
   /** When the last pause ended, and whom its probe told of. */
   resumedAt?: number
   spoke?: Spoke

@@ -81,11 +81,28 @@ export const takeProbe = (
     update<Stored>(
       table,
       targetGateKey(name.tenant, name.target),
-      `SET #pausedUntil = :until, #ttl = :ttl, ${setsTimer}`,
+      `SET #pausedUntil = :until, #ttl = :ttl, ${setsTimer} REMOVE #handed`,
       { ...at, ...timerOf(table, name, at.due), generation, seen, ttl: ttlOf(at.now) },
       '#generation = :generation AND #pausedUntil = :seen',
     ),
   )
+
+/** Hands the one probe of a pause that is over to a wake that is sent for it; nobody else takes it until then. */
+export async function handProbe(
+  table: Table,
+  name: TargetName,
+  { generation, seen }: { generation: number; seen: number },
+  { wake, until }: { wake: string; until: number },
+): Promise<boolean> {
+  const { ok } = await update<Stored>(
+    table,
+    targetGateKey(name.tenant, name.target),
+    'SET #pausedUntil = :until, #handed = :wake',
+    { generation, seen, wake, until },
+    '#generation = :generation AND #pausedUntil = :seen',
+  )
+  return ok
+}
 
 /** Begins anew because the target was put anew; whoever waits for the one before is looked after at once. */
 export const renewGate = (table: Table, name: TargetName, generation: number, now: number): Promise<Tried> =>
@@ -93,7 +110,7 @@ export const renewGate = (table: Table, name: TargetName, generation: number, no
     update<Stored>(
       table,
       targetGateKey(name.tenant, name.target),
-      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #spoke, #free`,
+      `SET #generation = :generation, #resumedAt = :now, #ttl = :ttl, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #handed, #pausedUntil, #spoke, #free`,
       { ...timerOf(table, name, now), generation, now, ttl: ttlOf(now) },
       'attribute_exists(#pk) AND #generation < :generation',
     ),
@@ -114,7 +131,7 @@ export const giveProbe = (table: Table, name: TargetName, until: number, now: nu
   update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    'SET #pausedUntil = :now',
+    'SET #pausedUntil = :now REMOVE #handed',
     { until, now },
     '#pausedUntil = :until',
   )
@@ -159,7 +176,7 @@ export async function endPause(
   const { ok } = await update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    `SET #resumedAt = :now, #spoke = :spoke, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil`,
+    `SET #resumedAt = :now, #spoke = :spoke, ${setsTimer} REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #handed, #pausedUntil`,
     { now: at.now, probe, spoke, ...timerOf(table, name, at.due) },
     '#pausedUntil = :probe',
   )
@@ -238,7 +255,7 @@ export async function pauseGate(
   const { ok } = await update<Stored>(
     table,
     targetGateKey(name.tenant, name.target),
-    `SET #pausedUntil = :until, #pauses = :pauses${pause.told === undefined ? '' : ', #told = :told'}, ${setsTimer}`,
+    `SET #pausedUntil = :until, #pauses = :pauses${pause.told === undefined ? '' : ', #told = :told'}, ${setsTimer} REMOVE #handed`,
     { ...pause, ...timerOf(table, name, pause.due), generation },
     `#generation = :generation AND (${pause.probe === undefined ? open : '#pausedUntil = :probe'})`,
   )
@@ -274,7 +291,7 @@ export const retireGate = (table: Table, { tenant, target }: TargetName, generat
   update<Stored>(
     table,
     targetGateKey(tenant, target),
-    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #pausedUntil, #spoke, #free',
+    'SET #generation = :generation, #resumedAt = :now, #ttl = :ttl REMOVE #failures, #failingSince, #failedAt, #reason, #wrong, #told, #pauses, #handed, #pausedUntil, #spoke, #free',
     { generation, now, ttl: ttlOf(now) },
     'attribute_not_exists(#generation) OR #generation <= :generation',
   )

@@ -52,6 +52,12 @@ describe('a wake gets in', () => {
     expect(wayIn(gate, limits, now, 0.5)).toEqual(way)
   })
 
+  test('as the probe, before others may, if it was sent for that', () => {
+    const gate = gateWith({ pausedUntil: now + 1, handed: 'wk_1' })
+    expect(wayIn(gate, limits, now, 0, 'wk_1')).toEqual({ kind: 'probe', seen: now + 1 })
+    expect(wayIn(gate, limits, now, 0, 'wk_2')).toEqual({ kind: 'paused' })
+  })
+
   test.each<[free: number | undefined, way: Way['kind']]>([
     [undefined, 'slot'],
     [now, 'slot'],
