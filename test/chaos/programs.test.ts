@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { makeFolder } from '../support/folder.ts'
+import { outcomeOf } from './world/print.ts'
 
 const run = (path: string, ...flags: string[]) => {
   const program = fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -23,4 +24,30 @@ test('what npm start is to allow comes to the doors after the loopback, which th
   )
   expect(status).toBe(1)
   expect(stderr).toContain('ALLOW_ADDRESSES: entry 4 is no address range')
+})
+
+test.each([
+  ['--minutes takes a number above 0, not "abc"', ['--minutes', 'abc']],
+  ['--minutes takes a number above 0, not "0"', ['--minutes', '0']],
+  ['--minutes takes a number above 0, not "-1"', ['--minutes=-1']],
+  ['--minutes and --short exclude each other', ['--minutes', '1', '--short']],
+  ['--at takes a step that the doors log, not "no.such.step": agent.', ['--at', 'no.such.step']],
+  ['--without takes one of: dropped because', ['--without', 'nope']],
+])('npm run chaos plays nothing and says: %s', (says, flags) => {
+  const { status, stderr, stdout } = run('test/chaos/run.ts', ...flags)
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+  expect(stderr).toContain(says)
+})
+
+test.each([
+  ['events', { events: 0, kills: 0 }, 'no event was played'],
+  ['kills', { events: 9, kills: 0 }, 'no process was killed'],
+])('a chaos run without %s shows nothing', (_what, figures, says) => {
+  const outcome = outcomeOf(figures, [])
+  expect(outcome.holds).toBe(false)
+  expect(outcome.says).toContain(says)
+})
+
+test('a chaos run in which much happened and nothing went wrong says that every promise held', () => {
+  expect(outcomeOf({ events: 9, kills: 1 }, [])).toEqual({ says: 'every promise held', holds: true })
 })

@@ -38,3 +38,14 @@ export function tableOf(figures: Figures, violations: readonly Violation[], wave
   const width = Math.max(...rows.map(([what]) => what.length))
   return rows.map(([what, number]) => `${what.padEnd(width)} ${String(number).padStart(8)}`).join('\n')
 }
+
+/** What a run shows: nothing if nothing happened in it, or nobody died. */
+export function outcomeOf(
+  { events, kills }: Pick<Figures, 'events' | 'kills'>,
+  violations: readonly Violation[],
+): { says: string; holds: boolean } {
+  if (violations.length > 0) return { says: `${violations.length} promises were broken`, holds: false }
+  if (events === 0) return { says: 'no event was played, so nothing was shown', holds: false }
+  if (kills === 0) return { says: 'no process was killed, so too little was shown', holds: false }
+  return { says: 'every promise held', holds: true }
+}
