@@ -22,6 +22,8 @@ export type Rule =
   | 'skipped'
   /** Somebody was told although the subscription had been deleted. */
   | 'deleted'
+  /** Nobody can have a task, and who waits for it was not told. */
+  | 'unsaid'
   /** Something is still leased, due, queued or dead in the end. */
   | 'stuck'
 
@@ -131,8 +133,10 @@ const tellsState = ({ type, state }: { type: string; state?: string }): boolean 
 const entriesOf = (client: Client, task: Task): Entry[] =>
   (client.byTask.get(task.id) ?? []).filter(tellsState)
 
-const refusal = 'subscription.credentials_expired'
-const alarms: readonly string[] = ['task.lost_access', 'task.orphaned', refusal]
+/** What is told to those alone whose credentials are refused, and what to all who cannot have a task. */
+export const expired = 'subscription.credentials_expired'
+export const lost: readonly string[] = ['task.lost_access', 'task.orphaned']
+const alarms: readonly string[] = [...lost, expired]
 
 /** What is told of a task that cannot be had: its state is told again once it can. */
 export const isAlarm = ({ type }: Pick<Entry, 'type'>): boolean => alarms.includes(type)
@@ -205,7 +209,7 @@ function judgeAlarm(
   const answersTo = ({ pass }: Interest, time: number) =>
     barring(task.agent, pass, time) ?? trickOf(task, time)
   const isTrue =
-    type === refusal
+    type === expired
       ? interests.some(
           one => one.id === subscription && times.some(time => answersTo(one, time) === 'refuse'),
         )
@@ -252,21 +256,21 @@ const twice = (task: Task, where: string, what: string): Violation => ({
 function judgeInbox(task: Task, client: Client, sharing: readonly Interest[]): Violation[] {
   const found: Violation[] = []
   const told = new Set<number>()
-  const lost = new Map<string, number>()
+  const losses = new Map<string, number>()
   let isAlarmed = false
   const said = (client.byTask.get(task.id) ?? []).filter(entry => tellsState(entry) || isAlarm(entry))
   for (const { type, rev } of said) {
-    if (type === refusal) isAlarmed = true
+    if (type === expired) isAlarmed = true
     else if (alarms.includes(type)) {
       isAlarmed = true
-      lost.set(type, (lost.get(type) ?? 0) + 1)
+      losses.set(type, (losses.get(type) ?? 0) + 1)
       // Each subscription has a loss of its own, as its credentials show it.
-      if ((lost.get(type) ?? 0) > sharing.length) found.push(twice(task, `inbox ${client.name}`, type))
+      if ((losses.get(type) ?? 0) > sharing.length) found.push(twice(task, `inbox ${client.name}`, type))
     } else {
       if (told.has(rev) && !isAlarmed)
         found.push(twice(task, `inbox ${client.name}`, `${type} ${rev} (${entriesIn(said, sharing)})`))
       told.add(rev)
-      lost.clear()
+      losses.clear()
       isAlarmed = false
     }
   }
@@ -286,9 +290,9 @@ const entriesIn = (said: readonly Entry[], sharing: readonly Interest[]): string
 function judgeRefusals({ agent, ...task }: Task, client: Client, { id }: Interest): Violation[] {
   const most = 1 + agent.lapses.length
   const told = (client.byTask.get(task.id) ?? []).filter(
-    ({ type, subscription }) => type === refusal && subscription === id,
+    ({ type, subscription }) => type === expired && subscription === id,
   )
-  return told.length > most ? [twice({ ...task, agent }, `inbox ${client.name}`, `${refusal} of ${id}`)] : []
+  return told.length > most ? [twice({ ...task, agent }, `inbox ${client.name}`, `${expired} of ${id}`)] : []
 }
 
 /** A revision has one id for each subscription, and one more after each alarm. */

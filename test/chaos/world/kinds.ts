@@ -115,6 +115,10 @@ export const passKinds: readonly PassKind[] = [
 /** True for credentials that show the task, if not at any time. */
 export const isSeeing = ({ how, lapses }: PassKind): boolean => how === undefined || lapses === true
 
+/** True for credentials that never show a task, and of which the agent says so. */
+export const isBarred = ({ how, lapses }: PassKind): boolean =>
+  lapses !== true && (how === 'refuse' || how === 'forbid' || how === 'forget')
+
 export const targetKinds = [
   'fine',
   'slow',

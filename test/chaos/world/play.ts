@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskState } from '../../../shared/a2a/task.ts'
 import type { Task } from './agents.ts'
 import { type Cast, type Client, type Entry, subscribe, unsubscribe } from './cast.ts'
-import { isSeeing, type PassKind, passKinds } from './kinds.ts'
+import { isBarred, isSeeing, type PassKind, passKinds } from './kinds.ts'
 import type { Random } from './random.ts'
 import { calm, type Weather } from './weather.ts'
 import type { World } from './world.ts'
@@ -126,8 +126,13 @@ async function beginTasks(world: World, cast: Cast, random: Random, wave: Wave):
   return lives
 }
 
-/** Several kinds of credentials, of which one shows the task: whoever asks does not know which. */
+/** How many tasks are never shown to anybody who waits for them. */
+const barredShare = 0.2
+
+/** Several kinds of credentials, of which one shows the task, if any does: whoever asks does not know which. */
 function drawPasses(random: Random): PassKind[] {
+  if (random.chance(barredShare))
+    return Array.from({ length: random.int(1, 3) }, () => random.pick(passKinds.filter(isBarred)))
   const count = random.int(2, 4)
   const seeing = random.int(1, count)
   return Array.from({ length: count }, (_, at) =>

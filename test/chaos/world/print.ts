@@ -10,6 +10,7 @@ const says: Record<Rule, string> = {
   again: 'ids that came again in a calm',
   skipped: 'entries that a cursor stepped over',
   deleted: 'told although the subscription was deleted',
+  unsaid: 'alarms that did not come',
   stuck: 'left leased, due, queued or dead',
 }
 

@@ -1,6 +1,7 @@
 // Plays a whole run: waves of calm and storm until enough has happened, the last acts of all tasks, and the judgement.
 
 import type { Task } from './agents.ts'
+import { judgeUnsaid } from './alarms.ts'
 import { bundleHost, type Program } from './bundle.ts'
 import { type Cast, makeCast } from './cast.ts'
 import {
@@ -139,6 +140,12 @@ function judgeStage(book: Book, lives: readonly Life[], stage: Stage, inPeace: b
   note(
     book,
     all.flatMap(task => judgeRest(task, interestsOf(book.cast, task), stage, inPeace)),
+  )
+  if (stage !== 'all' && stage !== 'end') return
+  const now = book.world.now()
+  note(
+    book,
+    all.flatMap(task => judgeUnsaid(task, interestsOf(book.cast, task), now)),
   )
 }
 

@@ -1,0 +1,47 @@
+// Judges whether those were told who wait for a task that none of their credentials will ever show: an alarm that never comes is a silence that nobody notices. Pure.
+import { isTerminal } from '../../../shared/a2a/task.ts'
+import { present, type Task } from './agents.ts'
+import type { Entry, Interest } from './cast.ts'
+import { expired, lost, type Violation } from './judge.ts'
+import { isBarred } from './kinds.ts'
+
+const minute = 60_000
+/**
+ * So long the relay may take. A look by deadline comes within six hours, and what is lost is told after five looks and ten
+ * minutes; looks find no room meanwhile, and the clock leaps over most of the times that they are due.
+ */
+const patienceMs = 24 * 60 * minute
+
+/** Judges one task. @param now when all that was told by then has been read */
+export function judgeUnsaid(task: Task, interests: readonly Interest[], now: number): Violation[] {
+  const live = interests.filter(({ ending }) => ending === undefined)
+  // Whose credentials may come to something leaves hope to the others, and whoever is not bound may have no task yet.
+  if (!live.every(({ how, pass }) => how === 'bound' && pass !== undefined && isBarred(pass))) return []
+  const left = Math.max(0, ...interests.filter(one => !live.includes(one)).map(goneAt))
+  // An end that somebody may have seen before is no task that was lost.
+  const { state, at } = present(task)
+  if (isTerminal(state) && at < left + minute) return []
+  return live
+    .map(interest => ({ interest, since: Math.max(left, interest.begun) }))
+    .filter(({ since }) => now - since > patienceMs)
+    .filter(({ interest, since }) => !isTold(task, interest, since))
+    .map(({ interest, since }) => unsaid(task, interest, since))
+}
+
+/** A deletion that is not over yet leaves its subscription where it was. */
+const goneAt = ({ deletedAt = Number.POSITIVE_INFINITY }: Interest): number => deletedAt
+
+function isTold(task: Task, { client, id, pass }: Interest, since: number): boolean {
+  const entries = client.byTask.get(task.id) ?? []
+  const own = entries.filter(({ subscription }) => subscription === id)
+  // The same credentials are told once, whenever that was.
+  if (pass?.how === 'refuse') return own.some(({ type }) => type === expired)
+  const isAlarm = ({ type }: Entry): boolean => lost.includes(type)
+  // What was told before stands, unless the task was seen and told again.
+  return own.some(entry => isAlarm(entry) && (entry.at >= since - minute || entries.at(-1) === entry))
+}
+
+const unsaid = (task: Task, { id, client, pass }: Interest, since: number): Violation => ({
+  ...{ rule: 'unsaid', task: task.id },
+  says: `inbox ${client.name} has no alarm for ${id}, whose credentials (${pass?.name}) show nothing since ${new Date(since).toISOString()}`,
+})
