@@ -312,8 +312,8 @@ export type Works = { listed: Work[]; count: number; bytes: number }
 export type Transition = {
   /** When we learned of it (ms). */
   at: number
-  /** What made us learn it, or who did it. */
-  source: 'push' | 'look' | 'answer' | 'cancel' | 'policy'
+  /** What made us learn it, or who had it canceled. */
+  source: 'push' | 'look' | 'cancel' | 'policy'
   /** State before, and after; neither where it changed none. */
   from?: TaskState
   to?: TaskState

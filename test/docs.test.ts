@@ -149,6 +149,32 @@ describe('the API’s page', () => {
   })
 })
 
+/** The texts of a union in the code. @param begins what stands before it */
+function unionAfter(path: string, begins: string): string[] {
+  const [, union = ''] = read(path).split(begins)
+  return [...(/^(?:\s*\|?\s*'\w+')+/.exec(union)?.[0] ?? '').matchAll(/'(\w+)'/g)].map(
+    ([, text = '']) => text,
+  )
+}
+
+test('the API’s page tells of every trouble that a look meets, and of no other', () => {
+  const [, section = ''] = read('API.md').split('### Trouble\n')
+  const rows = rowsOf(section.split('\n### ')[0] ?? '').slice(2)
+  const troubles = unionAfter('shared/model.ts', 'export type Trouble =')
+  expect(troubles).toContain('unreachable')
+  expect(rows.map(([code]) => code).sort()).toEqual(troubles.map(name => `\`${name}\``).sort())
+})
+
+test('the README tells of every source of a timeline, and of no other; each is written somewhere', () => {
+  const sources = unionAfter('shared/model.ts', '  source:')
+  const [, text = ''] = read('README.md').split('with its `source` (')
+  const [told = ''] = text.split(', as `note` says')
+  expect([...told.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(sources)
+  const writers = ['shared/recording.ts', 'shared/canceling.ts'].map(read).join('\n')
+  const writes = [...writers.matchAll(/source(?::| =) .*/g)].join('\n')
+  expect(sources.filter(name => !writes.includes(`'${name}'`))).toEqual([])
+})
+
 test('the README tells of every type that anybody is told, and of no other', () => {
   const told = readdirSync(new URL('../shared', import.meta.url))
     .filter(name => name.endsWith('.ts') && name !== 'log.ts')

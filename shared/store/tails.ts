@@ -25,7 +25,7 @@ export function trailChange({ place, gone = 0 }: Trail): {
 const appended = '#tail = list_append(if_not_exists(#tail, :empty), :step)'
 
 /**
- * Adds what happened to a task outside of looks: a cancelation, an answer, what a policy did. Needs no lease.
+ * Adds what was done to a task: that a client or a budget had it canceled, or wished it in vain. Needs no lease.
  * @returns false when the watch is gone, or too much waits on it already
  */
 export async function addTransition(table: Table, watch: string, step: Transition): Promise<boolean> {
