@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readFlags, refuse } from '../support/flags.ts'
 import { callRows } from './calls.ts'
 import { coldRows } from './cold.ts'
 import { floods } from './floods.ts'
@@ -12,12 +12,17 @@ import { installRivals } from './rival.ts'
 import { print, type Row } from './table.ts'
 import { warmRows } from './warm.ts'
 
-const { values } = parseArgs({
-  options: {
-    strict: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    full: { type: 'boolean', default: false },
-  },
+const usage = `npm run bench -- [flags]
+
+  --only PARTS  some of its parts, commas between: calls, cold, warm, load, floods, memory
+  --full        the floods in full size and 100 000 notices, for hours
+  --strict      judges the ratios too
+  -h, --help    shows this`
+
+const values = readFlags(usage, {
+  strict: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  full: { type: 'boolean', default: false },
 })
 type Part = (folder: string) => Promise<Row[]>
 const flood =
@@ -38,7 +43,7 @@ const groups: Record<string, string[]> = { floods: Object.keys(floods) }
 const chosen = values.only?.split(',').flatMap(name => groups[name] ?? name) ?? Object.keys(parts)
 const strange = chosen.find(name => parts[name] === undefined)
 if (strange !== undefined)
-  throw new Error(`There is no part ${strange}; there are ${[...Object.keys(parts), ...Object.keys(groups)]}`)
+  refuse(usage, `There is no part ${strange}; there are ${[...Object.keys(parts), ...Object.keys(groups)]}`)
 
 installRivals()
 const folder = mkdtempSync(join(tmpdir(), 'rouse-bench-'))

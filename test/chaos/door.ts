@@ -1,6 +1,6 @@
 // The crash matrix of the receive door: every await that a dry run finds fails, is cut off or is where the process ends; prints a table, and its exit status says whether the promises hold.
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
+import { readFlags } from '../support/flags.ts'
 import { full, quick, writes } from './door/cells.ts'
 import { isBad } from './door/judge.ts'
 import { explore, playMatrix } from './door/matrix.ts'
@@ -8,7 +8,12 @@ import { naive } from './door/naive.ts'
 import { startPlayer } from './door/players.ts'
 import { lineOf, tableOf } from './door/print.ts'
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const usage = `npm run chaos:door -- [flags]
+
+  --quick     a part of it
+  -h, --help  shows this`
+
+const values = readFlags(usage, { quick: { type: 'boolean', default: false } })
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const begun = performance.now()

@@ -10,11 +10,47 @@ const run = (path: string, ...flags: string[]) => {
   return spawnSync(process.execPath, [program, ...flags], { encoding: 'utf8' })
 }
 
-test('a load of npm run cost that there is not fails and names those that there are', () => {
-  const { status, stderr, stdout } = run('test/bench/cost/run.ts', '--only', 'nope')
-  expect(status).toBe(1)
-  expect(stdout).not.toContain('Playing')
-  expect(stderr).toContain('There is no load nope; there are trip,flood,door,silence')
+const programs: [name: string, path: string][] = [
+  ['chaos', 'test/chaos/run.ts'],
+  ['chaos:door', 'test/chaos/door.ts'],
+  ['race', 'test/chaos/race.ts'],
+  ['fuzz', 'test/fuzz/run.ts'],
+  ['bench', 'test/bench/run.ts'],
+  ['cost', 'test/bench/cost/run.ts'],
+]
+
+test.each(programs)(
+  'npm run %s shows its usage to whoever asks for it, and does nothing else',
+  (name, path) => {
+    const { status, stdout, stderr } = run(path, '--help')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`^npm run ${name} -- \\[flags\\]\n\n(  -.*\n)+$`))
+  },
+)
+
+test.each(programs)(
+  'npm run %s refuses a flag that it does not know, and shows those that it does',
+  (name, path) => {
+    const { status, stdout, stderr } = run(path, '--nope')
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toMatch(/^Unknown option '--nope'/)
+    expect(stderr).toContain(`npm run ${name} -- [flags]`)
+  },
+)
+
+test.each([
+  ['race', '--runs takes a whole number from 1 on, not "0"', 'test/chaos/race.ts', ['--runs', '0']],
+  ['race', '--story takes a whole number from 0 on, not "x"', 'test/chaos/race.ts', ['--story', 'x']],
+  ['race', '--odds takes one of rough, mild, not "x"', 'test/chaos/race.ts', ['--odds', 'x']],
+  ['race', '--pace takes one of brief, mixed, brisk, flapping', 'test/chaos/race.ts', ['--pace', 'x']],
+  ['fuzz', '--runs takes a whole number above 0, not "x"', 'test/fuzz/run.ts', ['--runs', 'x']],
+  ['fuzz', '--seed takes a whole number, not ""', 'test/fuzz/run.ts', ['--seed', '']],
+  ['bench', 'There is no part nope; there are calls,cold', 'test/bench/run.ts', ['--only', 'nope']],
+  ['cost', 'There is no load nope; there are trip,flood', 'test/bench/cost/run.ts', ['--only', 'nope']],
+])('npm run %s does nothing and says: %s', (_name, says, path, flags) => {
+  const { status, stderr, stdout } = run(path, ...flags)
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+  expect(stderr).toContain(says)
 })
 
 test('what npm start is to allow comes to the doors after the loopback, which they judge', () => {

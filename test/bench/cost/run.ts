@@ -1,6 +1,6 @@
 // `npm run cost`: plays three kinds of traffic and tasks that say nothing on the local ground, counts what AWS would bill, prints USD per million notices by part, and says by its exit status whether the budgets are kept.
-import { parseArgs } from 'node:util'
 import { settings } from '../../../shared/config.ts'
+import { readFlags, refuse } from '../../support/flags.ts'
 import { billOf, billOfSilence, standing } from './bill.ts'
 import { type Ground, type Load, open, playDoor, playFlood, playSilence, playTrip, shut } from './loads.ts'
 import { print, printCalls } from './print.ts'
@@ -13,10 +13,16 @@ const plays: Record<string, (ground: Ground) => Promise<Load[]>> = {
   silence: ground => playSilence(ground, 2),
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, calls: { type: 'boolean' } } })
+const usage = `npm run cost -- [flags]
+
+  --only LOADS  some of the loads, commas between: ${Object.keys(plays).join(', ')}
+  --calls       lists the calls too
+  -h, --help    shows this`
+
+const values = readFlags(usage, { only: { type: 'string' }, calls: { type: 'boolean' } })
 const chosen = values.only?.split(',') ?? Object.keys(plays)
 const strange = chosen.find(name => plays[name] === undefined)
-if (strange !== undefined) throw new Error(`There is no load ${strange}; there are ${Object.keys(plays)}`)
+if (strange !== undefined) refuse(usage, `There is no load ${strange}; there are ${Object.keys(plays)}`)
 const loads: Record<string, Load[]> = {}
 for (const name of chosen) {
   console.log(`Playing: ${name} ...`)
