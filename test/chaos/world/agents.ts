@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { close, isRecord, listen } from '../../../infra/local/wire.ts'
 import type { HandedOut } from '../../../shared/a2a/configs.ts'
 import { isTerminal, type TaskState } from '../../../shared/a2a/task.ts'
-import { type AgentKind, ownPass, type PassKind, passKinds, type Trick } from './kinds.ts'
+import { type AgentKind, type Bar, ownPass, type PassKind, passKinds, type Trick } from './kinds.ts'
 import { startPost } from './post.ts'
 import { proofOf, published } from './proof.ts'
 import type { Random } from './random.ts'
@@ -100,18 +100,18 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
       onLook()
       if (agent.kind.slowMs > 0) await sleep(random.int(0, agent.kind.slowMs))
       const task = agent.tasks.get(String(params.id))
-      const how = barred ?? (task && drawTrick(task, now(), random))
-      if (how !== undefined) {
-        counts.tricks += 1
-        return trick(how, id, response, task)
-      }
+      const drawn = barred === undefined && task !== undefined ? drawTrick(task, now(), random) : undefined
+      if (barred !== undefined || drawn !== undefined) counts.tricks += 1
+      if (barred !== undefined) return bars[barred](response, id)
+      if (drawn === 'other' && task !== undefined) return reply(response, id, otherThan(task))
+      if (drawn !== undefined && drawn !== 'other') return bars[drawn](response, id)
       const answer = task && taskOf(named(task), shown(task, now(), random))
       const held = holds.shift()
       held?.come()
       await held?.released
       return reply(response, id, answer)
     }
-    if (barred !== undefined) return trick(barred, id, response)
+    if (barred !== undefined) return bars[barred](response, id)
     return reply(response, id, configCall(agent, String(method), params))
   }
   const port = await listen(server, 0)
@@ -167,7 +167,7 @@ const passOf = (header = ''): PassKind =>
   passKinds.find(({ name }) => header.startsWith(`Bearer ${tokenOf({ name }, '')}`)) ?? ownPass
 
 /** What a guarded agent answers at some time to whoever shows these credentials; undefined for what it knows. */
-export function barring({ kind, lapses }: Agent, pass: PassKind | undefined, at: number): Trick | undefined {
+export function barring({ kind, lapses }: Agent, pass: PassKind | undefined, at: number): Bar | undefined {
   if (!kind.guarded || pass === undefined) return undefined
   const isLapsed = lapses.some(({ from, until }) => at >= from && at < until)
   return pass.lapses === true && !isLapsed ? undefined : pass.how
@@ -185,19 +185,29 @@ export function trickOf({ agent, history }: Task, at: number): Trick | undefined
 const drawTrick = (task: Task, now: number, random: Random): Trick | undefined =>
   random.chance(task.agent.kind.trick?.chance ?? 0) ? trickOf(task, now) : undefined
 
-const statuses: Partial<Record<Trick, number>> = { refuse: 401, forbid: 403, fail: 500 }
+/** Another task of the same agent. */
+const otherThan = (task: Task): unknown => taskOf({ ...named(task), id: `${task.id}-other` }, present(task))
 
-function trick(how: Trick, id: unknown, response: ServerResponse, task?: Task): void {
-  const status = statuses[how]
-  if (status !== undefined) response.writeHead(status).end()
-  else if (how === 'busy' || how === 'wait')
-    response.writeHead(429, { 'retry-after': how === 'busy' ? '20' : '1800' }).end()
-  else if (how === 'other' && task !== undefined)
-    reply(response, id, taskOf({ ...named(task), id: `${task.id}-other` }, present(task)))
-  else if (how === 'cut') {
+type Answer = (response: ServerResponse, id: unknown) => void
+
+const withStatus =
+  (status: number, headers: Record<string, string> = {}): Answer =>
+  response => {
+    response.writeHead(status, headers).end()
+  }
+
+/** Each has an answer of its own: one that is new is a fault of type until it has. */
+const bars: Record<Bar, Answer> = {
+  refuse: withStatus(401),
+  forbid: withStatus(403),
+  fail: withStatus(500),
+  busy: withStatus(429, { 'retry-after': '20' }),
+  wait: withStatus(429, { 'retry-after': '1800' }),
+  forget: (response, id) => reply(response, id, undefined),
+  cut: response => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': 5000 })
     response.write('{"jsonrpc":"2.0",', () => response.socket?.destroy())
-  } else reply(response, id, undefined)
+  },
 }
 
 /** Keeps, lists and deletes push configs; lists tasks. Undefined: there is no such task, or method. */

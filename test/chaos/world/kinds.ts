@@ -17,6 +17,9 @@ export type Trick =
   | 'forbid'
   | 'fail'
 
+/** What it answers to whom it does not serve, whatever is asked. */
+export type Bar = Exclude<Trick, 'other'>
+
 export type AgentKind = {
   name: string
   protocol: Protocol
@@ -83,8 +86,19 @@ export const agentKinds: readonly AgentKind[] = [
   { ...honest, name: 'guarded-polled', guarded: true, pushes: null },
 ]
 
+const never = (): boolean => false
+
+/** By each field, whether it keeps an agent from answering what it knows: a new one is a fault of type until it says so. */
+const withholds: Record<keyof AgentKind, (kind: AgentKind) => boolean> = {
+  ...{ name: never, protocol: never, pushes: never, copies: never, lateMs: never },
+  ...{ lagMs: never, slowMs: never, stamps: never, signs: never },
+  guarded: ({ guarded }) => guarded,
+  trick: ({ trick }) => trick !== undefined,
+}
+
 /** True for kinds that answer what they know to whoever asks, at any time. */
-export const isPlain = ({ trick, guarded }: AgentKind): boolean => trick === undefined && !guarded
+export const isPlain = (kind: AgentKind): boolean =>
+  !Object.values(withholds).some(withheld => withheld(kind))
 
 /** True for kinds whose pushed news must be known soon. */
 export const isPrompt = (kind: AgentKind): boolean => kind.pushes === 1 && isPlain(kind)
@@ -93,7 +107,7 @@ export const isPrompt = (kind: AgentKind): boolean => kind.pushes === 1 && isPla
  * A kind of credentials: what a guarded agent answers to whoever shows them, always or while they lapse. The agent's own
  * are given by no subscription.
  */
-export type PassKind = { name: string; how?: Trick; lapses?: true; isOwn?: true }
+export type PassKind = { name: string; how?: Bar; lapses?: true; isOwn?: true }
 
 /** What is registered with a guarded agent: it wants to be left alone by whoever shows nothing else. */
 export const ownPass: PassKind = { name: 'own', how: 'wait', isOwn: true }
