@@ -86,7 +86,7 @@ export type Call = {
   clients?: number
 }
 
-/** Makes everybody; of every second agent a client wants to hear of all its tasks. */
+/** Makes everybody; of some agents, by chance, a client wants to hear of all tasks. */
 export async function makeCast(
   world: World,
   random: Random,

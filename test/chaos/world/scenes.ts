@@ -23,8 +23,16 @@ const isTick = ({ who }: Call): boolean => who.startsWith('tick.')
 const isWrite = ({ operation }: Call): boolean => operation === 'UpdateItem' || operation === 'SendMessage'
 const isEntry = (call: Call): boolean => call.operation === 'PutItem' && said(call).includes('"e#')
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await sleep(20)
+/** So long a scene waits for what must come of itself, in real ms. */
+const longestMs = 120_000
+
+/** @param what is waited for, for whoever reads that it never came */
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  const end = performance.now() + longestMs
+  while (!isSo()) {
+    if (performance.now() > end) throw new Error(`${what} did not come within ${longestMs / 1000} s`)
+    await sleep(20)
+  }
 }
 
 const isTold = ({ cast }: Theatre, { id }: Task, state: TaskState): boolean =>
@@ -62,7 +70,7 @@ const slowEntry: Scene = async theatre => {
   world.agents.change(slow, 'completed')
   await came.promise
   world.agents.change(quick, 'completed')
-  await until(() => isTold(theatre, quick, 'completed'))
+  await until('the end of the quick task', () => isTold(theatre, quick, 'completed'))
   world.flow(12 * second)
   await readAll(world, cast)
   released.resolve()
@@ -78,7 +86,7 @@ const dyingLook: Scene = async theatre => {
   const task = await oldTask(theatre, 'dying-look')
   world.sky.set({ ...calm, delayed: 1 })
   world.agents.change(task, 'working')
-  await until(() => world.sky.counts.delayed > 0)
+  await until('a delayed message', () => world.sky.counts.delayed > 0)
   world.sky.set(calm)
   const killed = killAt(theatre, isSave)
   // It is hidden for three minutes, and once more after the kill.
@@ -122,7 +130,7 @@ const overtakenLook: Scene = async theatre => {
   }
   world.flow(1.5 * second)
   world.agents.change(task, 'completed')
-  await until(() => waits || isTold(theatre, task, 'completed'))
+  await until('a look that waits, or the end', () => waits || isTold(theatre, task, 'completed'))
   held.release()
   await pass(world, cast, soon)
   return judge(theatre, task)
