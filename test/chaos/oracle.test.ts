@@ -2,16 +2,19 @@
 import { expect, test } from 'vitest'
 import type { TaskState } from '../../shared/a2a/task.ts'
 import type { Agent, Task } from './world/agents.ts'
-import { judgeUnsaid } from './world/alarms.ts'
+import { judgeOverdue, judgeUnsaid } from './world/alarms.ts'
 import type { Client, Entry, Interest } from './world/cast.ts'
 import { agentKinds, passKinds } from './world/kinds.ts'
 
 const hour = 3_600_000
-const kind = agentKinds.find(({ name }) => name === 'guarded') ?? agentKinds[0]
 
 /** A task at a guarded agent that begins at 0 and is `states` each an hour after the one before. */
-function taskOf(...states: TaskState[]): Task {
-  if (kind === undefined) throw new Error('There is no guarded agent')
+const taskOf = (...states: TaskState[]): Task => taskAt('guarded', ...states)
+
+/** The same at an agent of some kind. */
+function taskAt(name: string, ...states: TaskState[]): Task {
+  const kind = agentKinds.find(one => one.name === name)
+  if (kind === undefined) throw new Error(`There is no agent of the kind ${name}`)
   const agent: Agent = { name: 'a', tenant: 't', kind, url: '', tasks: new Map(), wide: [], lapses: [] }
   const history = states.map((state, step) => ({ state, step, at: step * hour }))
   return { id: 'task', agent, history, configs: new Map(), taken: new Map() }
@@ -107,4 +110,35 @@ test('nobody need be told yet of what came to be a while ago', () => {
   const late = interestOf(task, 'blind', [], { begun: days - hour })
   expect(judge(task, late)).toEqual([])
   expect(judge(task, interestOf(task, 'blind'), seenUntil(task, days - hour))).toEqual([])
+})
+
+const judgeLate = (task: Task, interest: Interest, now = days): string[] =>
+  judgeOverdue(task, [interest], now).map(({ rule }) => rule)
+
+test.each(['obedient', 'stubborn'])(
+  'a task of an %s agent whose time is long up does not just go on',
+  kind => {
+    const task = taskAt(kind, 'submitted', 'working')
+    expect(judgeLate(task, interestOf(task, 'none'))).toEqual(['unsaid'])
+    expect(judgeLate(task, interestOf(task, 'none'), 2 * hour)).toEqual([])
+  },
+)
+
+test('a refusal is enough of an agent that refuses, and of no other', () => {
+  const refused: [string, number][] = [['task.cancel_refused', 3 * hour]]
+  const [stubborn, obedient] = [
+    taskAt('stubborn', 'submitted', 'working'),
+    taskAt('obedient', 'submitted', 'working'),
+  ]
+  expect(judgeLate(stubborn, interestOf(stubborn, 'none', refused))).toEqual([])
+  expect(judgeLate(obedient, interestOf(obedient, 'none', refused))).toEqual(['unsaid'])
+})
+
+test.each([
+  ['was canceled', 'obedient', 'canceled'],
+  ['waits for somebody', 'stubborn', 'input-required'],
+  ['nobody set a budget', 'fast', 'working'],
+] as const)('nothing is due of a task that %s', (_why, kind, state) => {
+  const task = taskAt(kind, 'submitted', state)
+  expect(judgeLate(task, interestOf(task, 'none'))).toEqual([])
 })

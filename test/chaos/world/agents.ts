@@ -39,20 +39,20 @@ export type Agents = {
   make: (tenant: string, kind: AgentKind, name: string) => Agent
   /** Begins a task. */
   begin: (agent: Agent, id: string) => Task
-  /** Changes a task and pushes the news, as its agent's kind does. */
+  /** Changes a task, unless it has ended, and pushes the news, as its agent's kind does. */
   change: (task: Task, state: TaskState) => void
   /** Holds the next answer to GetTask, made when it was asked: `came` resolves when it is made, `release` lets it go. */
   holdNext: () => { came: Promise<void>; release: () => void }
   /** Resolves once all pushes were answered or given up. */
   settled: () => Promise<void>
-  counts: { events: number; pushes: number; taken: number; looks: number; tricks: number }
+  counts: { events: number; pushes: number; taken: number; looks: number; tricks: number; canceled: number }
   stop: () => Promise<void>
 }
 
 /** @param onLook called when an agent is asked for a task */
 export async function startAgents(now: () => number, random: Random, onLook: () => void): Promise<Agents> {
   const agents = new Map<string, Agent>()
-  const counts = { events: 0, pushes: 0, taken: 0, looks: 0, tricks: 0 }
+  const counts = { events: 0, pushes: 0, taken: 0, looks: 0, tricks: 0, canceled: 0 }
   const poster = startPost()
   const pushing = new Set<Promise<void>>()
   const holds: { come: () => void; released: Promise<void> }[] = []
@@ -76,6 +76,8 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
     await Promise.all(copies.map(send))
   }
   const change = (task: Task, state: TaskState): void => {
+    // It was canceled before it came to that.
+    if (isTerminal(present(task).state)) return
     const step = task.history.length
     const version = { state, at: now(), step }
     task.history.push(version)
@@ -83,6 +85,14 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
     if (!random.chance(task.agent.kind.pushes ?? 0)) return
     const pushed = push(task, version).finally(() => pushing.delete(pushed))
     pushing.add(pushed)
+  }
+  /** What asking to cancel a task comes to: the task, or that it is not canceled. */
+  const cancel = (task: Task): unknown => {
+    if (task.agent.kind.cancels === 'heeds' && !isTerminal(present(task).state)) {
+      counts.canceled += 1
+      change(task, 'canceled')
+    }
+    return present(task).state === 'canceled' ? taskOf(named(task), present(task)) : undefined
   }
   const server = createServer((request, response) => {
     response.on('error', () => {})
@@ -112,6 +122,9 @@ export async function startAgents(now: () => number, random: Random, onLook: () 
       return reply(response, id, answer)
     }
     if (barred !== undefined) return bars[barred](response, id)
+    const unwanted = agent.tasks.get(String(params.id))
+    if (unwanted !== undefined && (method === 'CancelTask' || method === 'tasks/cancel'))
+      return reply(response, id, cancel(unwanted), notCancelable)
     return reply(response, id, configCall(agent, String(method), params))
   }
   const port = await listen(server, 0)
@@ -246,8 +259,11 @@ async function read(
     : undefined
 }
 
-function reply(response: ServerResponse, id: unknown, result: unknown): void {
-  const error = { code: -32001, message: 'Task not found' }
+const notFound = { code: -32001, message: 'Task not found' }
+const notCancelable = { code: -32002, message: 'Task cannot be canceled' }
+
+/** @param error what is said if there is no result */
+function reply(response: ServerResponse, id: unknown, result: unknown, error = notFound): void {
   const text = JSON.stringify({ jsonrpc: '2.0', id, ...(result === undefined ? { error } : { result }) })
   response.writeHead(200, { 'content-type': 'application/json' }).end(text)
 }

@@ -1,4 +1,4 @@
-// Judges whether those were told who wait for a task that none of their credentials will ever show: an alarm that never comes is a silence that nobody notices. Pure.
+// Judges what must come though no state says it: that a task cannot be had by any credentials, that one whose time is up is canceled, or not. If it never came, nobody would notice. Pure.
 import { isTerminal } from '../../../shared/a2a/task.ts'
 import { present, type Task } from './agents.ts'
 import type { Entry, Interest } from './cast.ts'
@@ -39,6 +39,29 @@ function isTold(task: Task, { client, id, pass }: Interest, since: number): bool
   const isAlarm = ({ type }: Entry): boolean => lost.includes(type)
   // What was told before stands, unless the task was seen and told again.
   return own.some(entry => isAlarm(entry) && (entry.at >= since - minute || entries.at(-1) === entry))
+}
+
+/** The same of a budget, which runs out within the first hour of a rest. */
+const restMs = 12 * 60 * minute
+
+/**
+ * Judges a task that goes on without a change for longer than its budget: its agent must have been asked to cancel it, and
+ * who wished it be told if it would not.
+ */
+export function judgeOverdue(task: Task, interests: readonly Interest[], now: number): Violation[] {
+  const { cancels } = task.agent.kind
+  const { state, at } = present(task)
+  if (cancels === undefined || state !== 'working' || now - at < restMs) return []
+  const isToldSo = ({ client }: Interest): boolean =>
+    cancels === 'refuses' &&
+    client.byTask.get(task.id)?.some(({ type }) => type === 'task.cancel_refused') === true
+  return interests
+    .filter(({ how, begun, ending }) => how === 'bound' && begun < at && ending === undefined)
+    .filter(interest => !isToldSo(interest))
+    .map(({ id, client }) => ({
+      ...{ rule: 'unsaid', task: task.id },
+      says: `the budget of ${id} ran out, ${cancels === 'heeds' ? 'and the task goes on' : `inbox ${client.name} does not say that it goes on`}`,
+    }))
 }
 
 const unsaid = (task: Task, { id, client, pass }: Interest, since: number): Violation => ({

@@ -74,6 +74,8 @@ const news: readonly TaskState[] = [
 ]
 export const everyState = taskStates.filter(state => state !== 'submitted')
 const yearSeconds = 365 * 24 * 60 * 60
+/** Longer than the changes of a wave take, and shorter than the rest after them. */
+const hopTimeoutSeconds = 60 * 60
 
 /** Whom to make. */
 export type Call = {
@@ -111,9 +113,9 @@ export async function makeCast(
           ? { jwt: { jwksUrl: `${agent.url}/keys`, issuer: agent.url } }
           : { token: true },
       })
-      // Who may not see every task of an agent subscribes to one.
-      if (kind.pushes !== null && !kind.guarded && random.chance(wide))
-        await subscribe(world, cast, random, { agent, how: 'wide' })
+      // Who may not see every task of an agent, or has one canceled, subscribes to one.
+      const isOpen = kind.pushes !== null && !kind.guarded && kind.cancels === undefined
+      if (isOpen && random.chance(wide)) await subscribe(world, cast, random, { agent, how: 'wide' })
     }
   }
   return cast
@@ -156,6 +158,7 @@ export async function subscribe(world: World, cast: Cast, random: Random, wish: 
     targets: targets.map(({ name }) => name),
     ...(how === 'wide' ? { scope: 'agent' } : {}),
     ...(how === 'bound' && { taskId: task?.id }),
+    ...(agent.kind.cancels && { hopTimeoutSeconds, onOverdue: 'cancel' }),
     ...(pass && pass.isOwn !== true && { credentials: { type: 'bearer', token: tokenOf(pass, id) } }),
   })
   const hook = made.pushNotificationConfig

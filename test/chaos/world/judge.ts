@@ -22,7 +22,7 @@ export type Rule =
   | 'skipped'
   /** Somebody was told although the subscription had been deleted. */
   | 'deleted'
-  /** Nobody can have a task, and who waits for it was not told. */
+  /** Nobody can have a task, or its time is up, and that came to nothing. */
   | 'unsaid'
   /** Something is still leased, due, queued or dead in the end. */
   | 'stuck'

@@ -39,6 +39,8 @@ export type AgentKind = {
   signs: boolean
   /** Whether it wants credentials, and answers to each as it deserves. */
   guarded: boolean
+  /** What it does when it is asked to cancel a task, as budgets of its subscriptions have it asked; unless given nobody asks. */
+  cancels?: 'heeds' | 'refuses'
   trick?: {
     /** Each for an equal part of the time; which comes first is another one after each change. */
     how: readonly Trick[]
@@ -81,6 +83,8 @@ export const agentKinds: readonly AgentKind[] = [
   { ...honest, name: 'confused', trick: { how: ['other'], chance: 0.5, forMs: 3 * minute } },
   { ...honest, name: 'forgetful', trick: { how: ['forget'], chance: 0.7, forMs: 3 * minute } },
   { ...honest, name: 'troubled', trick: { how: inTurn, chance: 1, forMs: 36 * minute } },
+  { ...honest, name: 'obedient', cancels: 'heeds' },
+  { ...honest, name: 'stubborn', cancels: 'refuses' },
   { ...honest, name: 'guarded', guarded: true },
   { ...honest, name: 'guarded-silent', guarded: true, pushes: 0 },
   { ...honest, name: 'guarded-polled', guarded: true, pushes: null },
@@ -91,7 +95,7 @@ const never = (): boolean => false
 /** By each field, whether it keeps an agent from answering what it knows: a new one is a fault of type until it says so. */
 const withholds: Record<keyof AgentKind, (kind: AgentKind) => boolean> = {
   ...{ name: never, protocol: never, pushes: never, copies: never, lateMs: never },
-  ...{ lagMs: never, slowMs: never, stamps: never, signs: never },
+  ...{ lagMs: never, slowMs: never, stamps: never, signs: never, cancels: never },
   guarded: ({ guarded }) => guarded,
   trick: ({ trick }) => trick !== undefined,
 }

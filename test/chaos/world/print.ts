@@ -10,7 +10,7 @@ const says: Record<Rule, string> = {
   again: 'ids that came again in a calm',
   skipped: 'entries that a cursor stepped over',
   deleted: 'told although the subscription was deleted',
-  unsaid: 'alarms that did not come',
+  unsaid: 'alarms and cancellations that did not come',
   stuck: 'left leased, due, queued or dead',
 }
 
@@ -21,6 +21,7 @@ export function tableOf(figures: Figures, violations: readonly Violation[], wave
     ['tasks', figures.tasks],
     ['subscriptions', figures.subscriptions],
     ['subscriptions deleted under way', figures.deletions],
+    ['tasks canceled for a budget', figures.canceled],
     ['events at the agents', figures.events],
     ['pushes sent', figures.pushes],
     ['looks (GetTask)', figures.looks],

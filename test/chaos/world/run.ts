@@ -1,7 +1,7 @@
 // Plays a whole run: waves of calm and storm until enough has happened, the last acts of all tasks, and the judgement.
 
 import type { Task } from './agents.ts'
-import { judgeUnsaid } from './alarms.ts'
+import { judgeOverdue, judgeUnsaid } from './alarms.ts'
 import { bundleHost, type Program } from './bundle.ts'
 import { type Cast, makeCast } from './cast.ts'
 import {
@@ -40,6 +40,8 @@ export type Figures = {
   tasks: number
   subscriptions: number
   deletions: number
+  /** Tasks that were canceled since a budget of theirs ran out. */
+  canceled: number
   events: number
   pushes: number
   looks: number
@@ -145,7 +147,10 @@ function judgeStage(book: Book, lives: readonly Life[], stage: Stage, inPeace: b
   const now = book.world.now()
   note(
     book,
-    all.flatMap(task => judgeUnsaid(task, interestsOf(book.cast, task), now)),
+    all.flatMap(task => {
+      const interests = interestsOf(book.cast, task)
+      return [...judgeUnsaid(task, interests, now), ...judgeOverdue(task, interests, now)]
+    }),
   )
 }
 
@@ -165,12 +170,12 @@ const sayNew = (plan: Plan, { violations }: Book, known: number): void => {
 
 function figuresOf({ world, cast, tasks, strained }: Book): Figures {
   const { agents, sky, hosts } = world
-  const { events, pushes, looks } = agents.counts
+  const { events, pushes, looks, canceled } = agents.counts
   const told = cast.targets.flatMap(target => target.told)
   return {
     ...{ tasks: tasks.size, subscriptions: cast.interests.length },
     deletions: cast.interests.filter(({ deletedAt }) => deletedAt !== undefined).length,
-    ...{ events, pushes, looks, strained },
+    ...{ events, pushes, looks, canceled, strained },
     ...{ webhooks: told.length, kills: hosts.kills(), ...sky.counts },
     entries: cast.clients.reduce((sum, { read }) => sum + read.length, 0),
     alarms: cast.clients.reduce((sum, { read }) => sum + read.filter(isAlarm).length, 0),
