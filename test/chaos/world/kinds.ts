@@ -84,6 +84,7 @@ export const agentKinds: readonly AgentKind[] = [
   { ...honest, name: 'forgetful', trick: { how: ['forget'], chance: 0.7, forMs: 3 * minute } },
   { ...honest, name: 'troubled', trick: { how: inTurn, chance: 1, forMs: 36 * minute } },
   { ...honest, name: 'obedient', cancels: 'heeds' },
+  { ...honest, name: 'obedient-silent', protocol: '0.3', pushes: 0, cancels: 'heeds' },
   { ...honest, name: 'stubborn', cancels: 'refuses' },
   { ...honest, name: 'guarded', guarded: true },
   { ...honest, name: 'guarded-silent', guarded: true, pushes: 0 },
