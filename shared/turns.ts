@@ -44,20 +44,21 @@ export type Entered =
 /**
  * Asks to be let in.
  * @param waited what the message says that asks again
- * @param isOwn whether none but subscriptions' own credentials will be shown: only asked while others are told to wait
+ * @param hasOthers whether there are other credentials than the agent's own, which are not to be shown if it is let in
+ * `despite` that: only asked while those are told to wait
  */
 export async function enterAgent(
   relay: World,
   agent: Callee,
   waited?: Waited,
-  isOwn: () => Promise<boolean> | boolean = () => false,
+  hasOthers: () => Promise<boolean> | boolean = () => false,
 ): Promise<Entered> {
   const got = await takePermit(relay, agent)
   if (got.ok) return letIn(relay, agent, { permit: got.permit }, waited)
   const { openUntil, asked } = seenOf(relay, agent).calls
   if (openUntil === undefined) return refuse(relay, agent, waited, 'full')
   // Who asked to be left alone asked that of its own credentials.
-  if (asked === true && openUntil > relay.now() && (await isOwn())) {
+  if (asked === true && openUntil > relay.now() && (await hasOthers())) {
     const despite = await takePermit(relay, { ...agent, despite: true })
     return despite.ok
       ? letIn(relay, agent, { permit: despite.permit, despite: true }, waited)

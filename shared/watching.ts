@@ -86,7 +86,7 @@ async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
   // Let in before it is leased: a look that has to wait costs no more than that.
   const entered =
     agent && asksAgent(watch, ask)
-      ? await enterAgent(relay, agent, ask.waited, () => isOwn(relay, watch, ask))
+      ? await enterAgent(relay, agent, ask.waited, () => hasOthers(relay, watch, ask))
       : undefined
   if (entered?.ok === false) {
     const { afterMs, waited, why } = entered
@@ -112,12 +112,12 @@ async function lookAnew(relay: Relay, watch: Watch, ask: Ask): Promise<Looked> {
 /** An agent that may be called now. */
 type Called = { agent: Agent; turn: Turn }
 
-/** Whether all who wait for the task have credentials of their own. Whose push asks is known; the others are read. */
-async function isOwn(relay: Relay, watch: Watch, { sub, unbound }: Ask): Promise<boolean> {
+/** Whether somebody has other credentials than the agent's own. Whose push asks is known; the others are read. */
+async function hasOthers(relay: Relay, watch: Watch, { sub, unbound }: Ask): Promise<boolean> {
   const known = [sub, unbound].filter(one => one !== undefined)
-  if (known.some(one => one.credentials === undefined)) return false
+  if (known.some(one => one.credentials !== undefined)) return true
   const { live } = await audienceOf(relay, watch, sub)
-  return [...live, ...known].every(one => one.credentials !== undefined)
+  return live.some(one => one.credentials !== undefined)
 }
 
 /** What is untold comes first, and an ended task is asked for again only to bind a subscription to it. */
@@ -200,7 +200,8 @@ async function lookOutside(
   const callers = [...audience.live, ...joining]
   const standing = isTerminal(watch.state) ? undefined : standingOf(watch, audience.live)
   const wish = standing && wishOf(watch, audience.live, relay.now())
-  const answer = await askFor(relay, watch, agent, callers, wish)
+  const despite = 'despite' in turn
+  const answer = await askFor(relay, watch, { agent, despite }, callers, wish)
   await leaveAgent(relay, agent, turn, heardOf(answer))
   if (!answer.ok && answer.busy === true) {
     await freeWatch(relay.table, watch)
@@ -242,14 +243,16 @@ const askingMs = 14_000
 function askFor(
   world: Relay,
   watch: Watch,
-  agent: Agent,
+  { agent, despite }: { agent: Agent; despite: boolean },
   callers: Subscription[],
   wish: Cancel | undefined,
 ): Promise<(Canceled | Failure) & Tries<Canceled>> {
   const relay = { ...world, net: hurried(world.net, askingMs, world.now) }
   const now = relay.now()
   const callee = { agent, calls: seenOf(relay, agent).calls }
-  const owners = turnsOf(watch, agent, callers)
+  // While the agent's own are to wait they are not shown.
+  const owners = turnsOf(watch, agent, callers).filter(own => own !== undefined || !despite)
+  if (owners.length === 0) return Promise.resolve(toldToWait(windowMs))
   const look = (endpoint: Endpoint): Promise<Canceled> =>
     getTask(relay.net, endpoint, watch.taskId, relay.now())
   if (wish !== undefined) {

@@ -1,6 +1,6 @@
 // An agent limits the calls of one's credentials, and asks them to wait: that is heeded for these, and keeps nobody else's news away.
 import { expect, test } from 'vitest'
-import { answering, bearer } from '../support/bearers.ts'
+import { answering, bearer, whose } from '../support/bearers.ts'
 import { status } from '../support/scripted.ts'
 import { push, statusPush } from '../support/trip.ts'
 import { hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
@@ -103,4 +103,30 @@ test('a budget that ends while the only credentials are to wait is told then', a
   await trip.pass(3 * minute, 3)
   expect(typesTold(client)).toEqual(['task.overdue'])
   expect(agent.calls(taskId).length).toBe(before)
+})
+
+test('while the agent’s own credentials are to wait all that others see is seen by theirs, though both wait for it', async () => {
+  const { agent, id } = await world.agentOf({ credentials: { type: 'bearer', token: 'own' } })
+  const many = Array.from({ length: 12 }, (_, n) => `both-${n}-${id}`)
+  let lapsed = true
+  agent.instead(asked => {
+    if (whose(agent, asked.params.id) === 'own') return limited(1800)
+    return lapsed ? { status: 500 } : undefined
+  })
+  for (const taskId of many) agent.put(taskId, status('working'))
+  const clients = await Promise.all(
+    many.map(async taskId => {
+      await trip.subscribe(id, { taskId, ...bearer('good') })
+      const { client, hook } = await trip.subscribe(id, { taskId })
+      return { client, hook, taskId }
+    }),
+  )
+  await trip.pass(2 * minute, 40)
+  lapsed = false
+  for (const { taskId, hook } of clients) {
+    agent.put(taskId, asks)
+    await push(hook, statusPush(taskId, 'input-required'))
+  }
+  await trip.pass(2 * minute, 40)
+  expect(clients.map(({ client }) => typesTold(client))).toEqual(clients.map(() => ['task.input_required']))
 })
