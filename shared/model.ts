@@ -264,6 +264,8 @@ export type Watch = {
   parent?: string
   /** Transitions since the last snapshot, packed (see timeline). */
   tail?: string[]
+  /** The newest revision of each state that is news: older ones need not be told any more (see policy.ts). */
+  news?: Partial<Record<TaskState, number>>
   /** Digest of the artifacts, and the revision of the last snapshot that this watch put. */
   works?: string
   snap?: number

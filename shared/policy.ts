@@ -1,5 +1,13 @@
 // Decides: is a look due, what changed, whom does it concern, when is the next one. Pure: time is an argument.
-import { eventType, isInterrupted, isNews, isTerminal, type Task, type TaskState } from './a2a/task.ts'
+import {
+  eventType,
+  isInterrupted,
+  isNews,
+  isTerminal,
+  type Task,
+  type TaskState,
+  taskStates,
+} from './a2a/task.ts'
 import { canonical, idOf } from './hash.ts'
 import type { Subscription, Watch } from './model.ts'
 import type { Wake } from './telling.ts'
@@ -171,18 +179,21 @@ const tellsState = ({ type, state }: Pick<Wake, 'type' | 'state'>): boolean =>
 
 /**
  * True when a wake need not be sent any more: a newer revision, which its subscription wants too, was published, and
- * tells all that this one would.
+ * tells all that this one would. It may have passed since: then the next that is wanted tells that.
  */
 export const isSuperseded = (
   watch: Watch,
   sub: Subscription,
   wake: Pick<Wake, 'type' | 'state' | 'rev'>,
 ): boolean =>
-  tellsState(wake) &&
-  watch.rev > (wake.rev ?? 0) &&
-  watch.woken === watch.rev &&
-  watch.state !== undefined &&
-  wants(sub, watch.state)
+  tellsState(wake) && published(watch).some(({ state, rev }) => rev > (wake.rev ?? 0) && wants(sub, state))
+
+/** The newest published revision of each state that is news, and that of the present state. */
+function published({ state, rev, woken, news = {} }: Watch): { state: TaskState; rev: number }[] {
+  const present = state === undefined ? [] : [{ state, rev }]
+  const known = taskStates.flatMap(one => (news[one] === undefined ? [] : [{ state: one, rev: news[one] }]))
+  return [...present, ...known].filter(one => one.rev <= woken)
+}
 
 /**
  * For whom a wake speaks while its target is away. With an inbox a client's newest wake does for all of its, since each

@@ -1,7 +1,7 @@
 // What a look saw is saved under its lease, published, and only then marked as told. Asks no agent.
 
 import type { Looked as Answered } from './a2a/client.ts'
-import { isTerminal, type Task, type TaskState } from './a2a/task.ts'
+import { isInterrupted, isTerminal, type Task, type TaskState } from './a2a/task.ts'
 import type { Failure } from './a2a/trouble.ts'
 import { type Ask, idsOf, type Looked, shown } from './asking.ts'
 import type { Tries } from './calling.ts'
@@ -175,6 +175,7 @@ function factsOf(
   return {
     ...{ rev, changed, digest, ring },
     ...(state !== undefined && { state }),
+    ...(isNew && state !== undefined && isInterrupted(state) && { news: { ...watch.news, [state]: rev } }),
     ...(task.contextId !== undefined && { contextId: task.contextId }),
     // With a time that the digest does not hold the two would be of different answers.
     ...(isNew &&

@@ -23,16 +23,18 @@ export async function timesNow(
 }
 
 /**
- * Has the tasks above one judged again that ended before it came: their budgets from end to end cover it. Without such a
- * budget the timer goes at once.
+ * Has the tasks above one judged again that ended before it came: their budgets from end to end cover it, or what is below
+ * it. Without such a budget the timer goes at once.
+ * @param named other tasks that it was delegated from, as those who join it name them
  * @returns false when one of them is being looked at, so that it may miss this: it is to be tried again
  */
 export async function remindAbove(
   { table, now }: Pick<Relay, 'table' | 'now'>,
   { tenant, agent, taskId, parent }: Pick<Watch, 'tenant' | 'agent' | 'taskId' | 'parent'>,
+  named: readonly string[] = [],
 ): Promise<boolean> {
   const seen = new Set([nameOf({ agent, taskId })])
-  const above = [readParent(parent ?? '')]
+  const above = [parent ?? '', ...named].map(readParent)
   let done = true
   for (const one of above) {
     if (one === undefined || seen.has(nameOf(one)) || seen.size > mostTasks) continue

@@ -36,6 +36,7 @@ import { getAgent } from './store/agents.ts'
 import { countWrong } from './store/health.ts'
 import { saveTimes } from './store/looks.ts'
 import { bindSubscription } from './store/subscriptions.ts'
+import { parentOf } from './store/trees.ts'
 import {
   dropWatch,
   endWatch,
@@ -134,7 +135,7 @@ async function lookUnderLease(
   const trace = world.trace ?? audience.live.find(sub => sub.traceparent !== undefined)?.traceparent
   const relay = within(world, { trace, parent: watch.parent })
   for (const ref of audience.gone) await leaveWatch(relay.table, watch.key, ref, relay.now())
-  if (joinsTree(watch) && !(await remindAbove(relay, watch))) {
+  if (joinsTree(watch) && !(await remindAbove(relay, watch, namedBy(watch, audience)))) {
     if (called !== undefined) await leaveAgent(relay, called.agent, called.turn)
     await freeWatch(relay.table, watch)
     return { kind: 'waits', ms: windowMs }
@@ -149,9 +150,12 @@ async function lookUnderLease(
   return gone ? { kind: 'dropped', why: 'agent_gone' } : { kind: 'waits', ms: windowMs }
 }
 
-/** Somebody joined an open task that was delegated from another: budgets of tasks above it may have been taken for kept. */
-const joinsTree = ({ parent, fresh, state }: Watch): boolean =>
-  parent !== undefined && fresh.length > 0 && !isTerminal(state)
+/** Somebody joined a task that was delegated from another: budgets of tasks above it may have been taken for kept. */
+const joinsTree = ({ parent, fresh }: Watch): boolean => parent !== undefined && fresh.length > 0
+
+/** The tasks that it was delegated from, as those who joined name them. */
+const namedBy = ({ fresh }: Watch, { live }: Audience): string[] =>
+  live.flatMap(sub => (fresh.includes(sub.ref) ? (parentOf(sub) ?? []) : []))
 
 /** What can be settled without the agent. */
 async function lookInside(

@@ -15,7 +15,7 @@ import { getSubscription, isHeard } from '../../shared/store/subscriptions.ts'
 import { getTarget } from '../../shared/store/targets.ts'
 import { getWake } from '../../shared/store/wakes.ts'
 import { getWatch } from '../../shared/store/watches.ts'
-import type { InboxEntry } from '../../shared/telling.ts'
+import type { InboxEntry, Wake } from '../../shared/telling.ts'
 import { type Env, tenantOf } from './auth.ts'
 import { Id, readBody } from './input.ts'
 import { tryAgain } from './redrive.ts'
@@ -49,7 +49,7 @@ export function replay(relay: Relay): Hono<Env> {
     const ask = { after: Number(after), limit: entriesMost, now: relay.now() }
     const feed = await readInbox(relay.table, tenant, client, ask)
     const meant = feed.entries.filter(({ at }) => at >= since)
-    const told = await allEnded(meant.map(entry => tellAgain(relay, target, entry, dryRun)))
+    const told = await allEnded(meant.map(entry => tellAgain(relay, { client, target, dryRun }, entry)))
     const queued = told.filter(Boolean).length
     if (!dryRun) relay.log({ step: 'inbox.replayed', tenant, client, target, queued })
     return c.json({
@@ -61,15 +61,16 @@ export function replay(relay: Relay): Hono<Env> {
 }
 
 /** Queues the wake of an entry; false if its subscription is over, newer news tells all that it would, or it is on its way. */
-async function tellAgain(relay: Relay, target: string, entry: Entry, dryRun: boolean): Promise<boolean> {
+async function tellAgain(
+  relay: Relay,
+  { client, target, dryRun }: { client: string; target: string; dryRun: boolean },
+  entry: Entry,
+): Promise<boolean> {
   const { from } = entry
-  const [watch, sub] = from
-    ? await Promise.all([getWatch(relay.table, from.watch), getSubscription(relay.table, from.sub)])
-    : []
-  if (from === undefined || watch === undefined || !sub || !isHeard(sub, relay.now())) return false
-  if (isSuperseded(watch, sub, entry)) return false
-  const id = wakeIdOf(watch, from.name, sub.ref, target)
-  const old = await getWake(relay.table, watch.key, id)
+  const watch = from && (await getWatch(relay.table, from.watch))
+  const found = from && watch && (await tellerOf(relay, watch, { from, client, target }))
+  if (found === undefined || watch === undefined || isSuperseded(watch, found.sub, entry)) return false
+  const { sub, id, old } = found
   if (dryRun) return old?.status !== 'pending'
   if (old !== undefined) return tryAgain(relay, old)
   await sendFirst(
@@ -78,6 +79,32 @@ async function tellAgain(relay: Relay, target: string, entry: Entry, dryRun: boo
     entry,
   )
   return true
+}
+
+/** Whose wake tells a target of an entry, its id, and the wake if there was one. */
+type Teller = { sub: Subscription; id: string; old: Wake | undefined }
+
+/**
+ * A client may have heard by several subscriptions of what stands in its inbox once: that of the one whose wake went to
+ * this target is the one to send again. Who left is spoken for by the others.
+ */
+async function tellerOf(
+  { table, now }: Relay,
+  watch: Watch,
+  { from, client, target }: { from: Origin; client: string; target: string },
+): Promise<Teller | undefined> {
+  // A step is one subscription's own, a revision everybody's.
+  const others = typeof from.name === 'number' ? watch.subs.filter(ref => ref !== from.sub) : []
+  const subs = await Promise.all([from.sub, ...others].map(ref => getSubscription(table, ref)))
+  const own = subs.filter(sub => sub !== undefined).filter(sub => sub.client === client)
+  const heard = own.filter(sub => isHeard(sub, now()))
+  const tellers = await Promise.all(
+    heard.map(async (sub): Promise<Teller> => {
+      const id = wakeIdOf(watch, from.name, sub.ref, target)
+      return { sub, id, old: await getWake(table, watch.key, id) }
+    }),
+  )
+  return tellers.find(({ old }) => old !== undefined) ?? tellers[0]
 }
 
 /** A target that was never told of an entry gets the wake that its subscription would have sent it. */

@@ -12,7 +12,16 @@ export type Seen = Pick<Watch, 'digest' | 'ring' | 'rev' | 'changed' | 'woken' |
   Partial<
     Pick<
       Watch,
-      'stamp' | 'restamp' | 'restampSince' | 'anew' | 'works' | 'snap' | 'backSince' | 'expired' | 'restored'
+      | 'news'
+      | 'stamp'
+      | 'restamp'
+      | 'restampSince'
+      | 'anew'
+      | 'works'
+      | 'snap'
+      | 'backSince'
+      | 'expired'
+      | 'restored'
     >
   > & {
     state?: TaskState

@@ -1,4 +1,4 @@
-// A task that joins a tree whose root has ended, or ends just now: its budget is told if it covers that task, and in time, whatever the agents do.
+// Budgets of who joins a task, or a tree whose root has ended or ends just now: each is told if it covers that task, and in time, whatever the agents do.
 import { expect, test } from 'vitest'
 import { status } from '../support/scripted.ts'
 import { push, statusPush } from '../support/trip.ts'
@@ -99,4 +99,57 @@ test('a task that its own push binds below a root that has ended is covered by t
   await push(below.hook, statusPush(child, 'working'))
   await trip.pass(2 * hour, 24)
   expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+})
+
+test('a budget covers what is below a task that is named as its child after both had ended', async () => {
+  const root = await world.begin({}, { endToEndSeconds: 3600 })
+  const { agent, id } = root
+  const [middle, leaf] = [`${root.taskId}-middle`, `${root.taskId}-leaf`]
+  for (const taskId of [middle, leaf]) agent.put(taskId, status('working'))
+  await trip.subscribe(id, { taskId: middle })
+  await trip.subscribe(id, { taskId: leaf, parentTask: { agent: id, taskId: middle } })
+  await trip.pass(3000, 3)
+  for (const taskId of [root.taskId, middle]) agent.put(taskId, status('completed'))
+  await trip.pass(5 * minute, 5)
+  await trip.subscribe(id, { taskId: middle, parentTask: { agent: id, taskId: root.taskId } })
+  await trip.pass(2 * hour, 24)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+})
+
+test('a budget covers a task that was first said to be below another', async () => {
+  const root = await world.begin({}, { endToEndSeconds: 3600 })
+  const { agent, id } = root
+  const child = `${root.taskId}-child`
+  agent.put(child, status('working'))
+  await trip.subscribe(id, { taskId: child, parentTask: { agent: id, taskId: `${root.taskId}-other` } })
+  await trip.pass(3000, 3)
+  agent.put(root.taskId, status('completed'))
+  await trip.pass(5 * minute, 5)
+  await trip.subscribe(id, { taskId: child, parentTask: { agent: id, taskId: root.taskId } })
+  await trip.pass(2 * hour, 24)
+  expect(typesTold(root.client)).toEqual(['task.completed', 'task.overdue'])
+})
+
+test('who joins a quiet task whose agent takes no calls hears of its budgets in time', async () => {
+  const { agent, id, taskId } = await world.begin()
+  await trip.pass(20 * hour, 40)
+  agent.instead(() => ({ status: 429, headers: { 'retry-after': '3600' } }))
+  await trip.subscribe(id, { taskId: 'other' })
+  await trip.pass(minute, 6)
+  const { client } = await trip.subscribe(id, { taskId, hopTimeoutSeconds: 120 })
+  await trip.pass(4 * minute, 8)
+  expect(typesTold(client)).toEqual(['task.overdue'])
+})
+
+test('a budget that was over before its subscription was bound is told though another’s was told before', async () => {
+  const { agent, id } = await world.agentOf()
+  const taskId = `task-of-${id}`
+  agent.put(taskId, status('input-required', { message: { messageId: 'q', parts: [] } }))
+  const late = await trip.subscribe(id, { endToEndSeconds: 900 })
+  const first = await trip.subscribe(id, { taskId, endToEndSeconds: 1000 })
+  await trip.pass(30 * minute, 60)
+  expect(typesTold(first.client)).toEqual(['task.input_required', 'task.overdue'])
+  await trip.call('POST', `/v1/subscriptions/${late.made.id}/bind`, { taskId })
+  await trip.pass(hour, 20)
+  expect(typesTold(late.client)).toEqual(['task.input_required', 'task.overdue'])
 })

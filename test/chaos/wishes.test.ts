@@ -207,3 +207,115 @@ test('a cancellation that is to wait for longer than any message can is asked fo
   for (const waitMs of waits)
     expect(waitMs / minute).toSatisfy((waited: number) => waited >= 40 && waited < 50)
 })
+
+test('a wish ends though those who were still to be asked with left, and another may be made', async () => {
+  const { agent, id, taskId, client } = await world.begin({}, bearer('less'))
+  const two = await trip.subscribe(id, { taskId, ...bearer('away') })
+  await trip.pass(minute, 20)
+  answering(agent, taskId, (token, { method }) =>
+    method !== 'CancelTask' ? undefined : token === 'less' ? forbidden() : { status: 503 },
+  )
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(5000, 5)
+  await trip.call('DELETE', `/v1/subscriptions/${two.made.id}`)
+  await trip.pass(day, 60)
+  expect(typesTold(client)).toEqual(['task.cancel_refused'])
+  agent.instead(({ method }) => {
+    if (method === 'CancelTask') agent.put(taskId, status('canceled'))
+    return undefined
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(hour, 20)
+  expect(typesTold(client)).toEqual(['task.cancel_refused', 'task.canceled'])
+})
+
+test('an agent that says yes each time, with news of it, and works on is asked ten times, and no budget begins anew by that', async () => {
+  const { agent, taskId, client } = await world.begin({}, { hopTimeoutSeconds: 600, onOverdue: 'cancel' })
+  let asked = 0
+  agent.instead(({ id: call, method }) => {
+    if (method !== 'CancelTask') return undefined
+    const task = status('working', { message: { messageId: `m-${++asked}`, parts: [] } })
+    agent.put(taskId, task)
+    return { body: JSON.stringify({ jsonrpc: '2.0', id: call, result: { ...task, id: taskId } }) }
+  })
+  await trip.pass(day, 300)
+  expect(asked).toBe(10)
+  // Once for the time that it took, and once for that since it was last asked.
+  const told = ['task.overdue', 'task.cancel_refused', 'task.overdue']
+  expect(typesTold(client)).toEqual(told)
+  const [first, refusal, last] = client.told().map(({ data }) => data)
+  expect(first).toMatchObject({ action: 'cancel' })
+  expect(refusal).toMatchObject({ reason: 'not_canceled' })
+  expect(last).not.toHaveProperty('action')
+})
+
+test('what the answer to a cancellation leaves out of a task is not taken for its change', async () => {
+  const { agent, id, taskId, client } = await world.begin()
+  agent.put(taskId, { ...asks, artifacts: [{ artifactId: 'a', parts: [] }] })
+  await trip.pass(5 * minute, 10)
+  agent.instead(({ id: call, method }) =>
+    method === 'CancelTask'
+      ? { body: JSON.stringify({ jsonrpc: '2.0', id: call, result: { ...asks, id: taskId } }) }
+      : undefined,
+  )
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(3 * hour, 100)
+  expect(typesTold(client)).toEqual(['task.input_required', 'task.cancel_refused'])
+})
+
+test.each<[string, Answer | undefined]>([
+  ['an empty 200', { status: 200, body: '' }],
+  ['an empty 202', { status: 202, body: '' }],
+  ['a task without status', undefined],
+])('a cancellation that is answered by %s and works later is not told as refused', async (_, answer) => {
+  const { agent, id, taskId, client } = await world.begin()
+  let done = Number.POSITIVE_INFINITY
+  agent.instead(({ method }) => {
+    if (trip.local.now() > done) agent.put(taskId, status('canceled'))
+    if (method !== 'CancelTask') return undefined
+    done = Math.min(done, trip.local.now() + 5000)
+    return answer
+  })
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(hour, 100)
+  expect(typesTold(client)).toEqual(['task.canceled'])
+  expect(await notesOf(id, taskId)).toHaveLength(1)
+})
+
+test.each<[string, Answer]>([
+  ['503', { status: 503 }],
+  ['401', { status: 401 }],
+])(
+  'who had a task canceled stands in its timeline though its agent answered one’s %s and another’s look saw it',
+  async (_, answer) => {
+    const { agent, id, taskId } = await world.begin({}, bearer('one'))
+    await trip.subscribe(id, { taskId, ...bearer('two') })
+    await trip.pass(minute, 20)
+    agent.instead(({ method }) => {
+      if (method !== 'CancelTask') return undefined
+      agent.put(taskId, status('canceled'))
+      return answer
+    })
+    await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+    await trip.pass(hour, 40)
+    expect(await notesOf(id, taskId)).toHaveLength(1)
+  },
+)
+
+test('who had a task canceled stands in its timeline though the look died as soon as it was', async () => {
+  const { agent, id, taskId } = await world.begin()
+  agent.instead(({ method }) => {
+    if (method !== 'CancelTask') return undefined
+    agent.put(taskId, status('canceled'))
+    dead = true
+    return undefined
+  })
+  deadAt = 'nothing that is sent'
+  await trip.call('POST', `/v1/tasks/${id}/${taskId}/cancel`, {})
+  await trip.pass(5000, 5)
+  expect(dead).toBe(true)
+  deadAt = undefined
+  dead = false
+  await trip.pass(hour, 60)
+  expect(await notesOf(id, taskId)).toHaveLength(1)
+})
