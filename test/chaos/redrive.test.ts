@@ -240,6 +240,28 @@ test('a client’s past goes to a target again: under the ids it had, and to a n
   expect(client.told()).toHaveLength(2)
 })
 
+test('a replay to a target that another subscription of the client told comes under the id that it had, whoever left since', async () => {
+  const { client, taskId, made } = await trip.begin(scene)
+  const desk = trip.clients.make()
+  const target = `desk-of-${taskId}`
+  const { secret } = await trip.call<{ secret: string }>('PUT', `/v1/targets/${target}`, { url: desk.url })
+  desk.secret = secret
+  await trip.subscribe(scene.id, { taskId, client: client.name, targets: [target] })
+  await trip.pass(3000, 3)
+  await scene.agent.setState(taskId, 'completed')
+  await trip.pass(3000, 3)
+  const [first] = desk.told()
+  expect(first).toMatchObject({ type: 'task.completed' })
+  const again = async () => {
+    expect(await replay({ client: client.name, target })).toMatchObject({ queued: 1 })
+    await trip.settle()
+    return desk.told().map(({ id }) => id)
+  }
+  expect(await again()).toEqual([first?.id, first?.id])
+  await trip.call('DELETE', `/v1/subscriptions/${made.id}`)
+  expect(await again()).toEqual([first?.id, first?.id, first?.id])
+})
+
 test('a replay leaves out what newer news tells, and what a subscription that is over told', async () => {
   const { client, taskId, made } = await trip.begin(scene, { states: ['working', 'completed'] })
   await scene.agent.setState(taskId, 'completed')

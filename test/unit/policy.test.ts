@@ -183,6 +183,21 @@ describe('a wake of revision 2 is superseded', () => {
     ['by a newer one that was published', { rev: 3, woken: 3, state: 'auth-required' }, true],
     ['not by one that was not published yet', { rev: 3, woken: 2, state: 'auth-required' }, false],
     ['not by one that its subscription does not want', { rev: 3, woken: 3, state: 'completed' }, false],
+    [
+      'by one that was told and has passed',
+      { rev: 5, woken: 5, state: 'working', news: { 'input-required': 4 } },
+      true,
+    ],
+    [
+      'not by one that has passed untold',
+      { rev: 5, woken: 3, state: 'working', news: { 'input-required': 4 } },
+      false,
+    ],
+    [
+      'not by one that came before it',
+      { rev: 3, woken: 3, state: 'working', news: { 'auth-required': 1, 'input-required': 2 } },
+      false,
+    ],
     ['not by itself', { rev: 2, woken: 2, state: 'input-required' }, false],
   ])('%s', (_what, watch, superseded) => {
     expect(isSuperseded(watchWith(watch), asking, wakeWith())).toBe(superseded)
