@@ -121,6 +121,8 @@ export type Subscription = {
   /** JWE of {@link Credentials}; wins over the agent's own. */
   credentials?: string
   credentialsAt?: number
+  /** When those were given of which it was told, for a push that was to bind it, that they are refused; and by which watch. */
+  refusedTold?: { of: number; by: string }
   /** Origin of their token endpoint, if they have one. */
   tokenOrigin?: string
   /** Generation of the derived hook token, and until when pushes by the one before it are still accepted. */

@@ -18,6 +18,7 @@ import type { Relay } from './relay.ts'
 import { freshOf } from './saving.ts'
 import { writeStep } from './steps.ts'
 import { getAgent } from './store/agents.ts'
+import { claimRefused } from './store/subscriptions.ts'
 
 /** Marks of what was told, and what is told now. */
 type Marks = Pick<Watch, 'alarms' | 'raised' | 'expired' | 'restored'> & { steps: string[] }
@@ -165,7 +166,9 @@ function raiseExpired(
   came: readonly Came[],
   { since, steps }: { since: number; steps: string[] },
 ): Marks {
-  const { expired: known = [], restored = [] } = watch
+  const { expired = [], restored = [] } = watch
+  const toldUnbound = live.filter(({ refusedTold, credentialsAt = 0 }) => refusedTold?.of === credentialsAt)
+  const known = [...expired, ...toldUnbound.map(own => credentialsOf(agent, own))]
   const refused = live.filter(own => came.some(one => one.own === own && isTold(one)))
   const isOver = ownersOf(live).length === came.length && came.every(isTold)
   const standing = isOver ? known.filter(name => !restored.includes(name)) : known
@@ -209,8 +212,8 @@ const tellAgents = (relay: Relay, { tenant, agent, etag }: Agent, since: number)
   )
 
 /**
- * Tells whose credentials are refused for a push that is to bind its subscription. No watch keeps that it was told: it
- * has the same ids each time, so that it is told once.
+ * Tells whose credentials are refused for a push that is to bind its subscription. No watch keeps that it was told, but
+ * the subscription does: it is told once of these credentials, whatever tasks it is pushed.
  */
 export async function tellRefused(relay: Relay, watch: Watch, sub: Subscription): Promise<void> {
   if (sub.credentials === undefined) {
@@ -218,6 +221,7 @@ export async function tellRefused(relay: Relay, watch: Watch, sub: Subscription)
     if (agent !== undefined) await tellAgents(relay, agent, relay.now())
     return
   }
+  if (!(await claimRefused(relay.table, sub, watch.key))) return
   const step = writeStep({ rev: 0 }, 'subscription.credentials_expired', sub.credentialsAt ?? 0, {
     sub: sub.ref,
   })

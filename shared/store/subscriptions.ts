@@ -148,6 +148,26 @@ export const replaceCredentials = (
   )
 
 /**
+ * Claims the right to tell a subscription that the credentials which it has are refused: for many tasks it is told once, by
+ * the watch that claimed it first, which may tell it again after a crash.
+ * @returns false if another watch does
+ */
+export async function claimRefused(
+  table: Table,
+  { ref, credentialsAt: of = 0 }: Pick<Subscription, 'ref' | 'credentialsAt'>,
+  by: string,
+): Promise<boolean> {
+  const { ok } = await update<Subscription>(
+    table,
+    subscriptionKey(ref),
+    'SET #refusedTold = :told',
+    { told: { of, by }, of, by, active: 'active' },
+    '#status = :active AND (attribute_not_exists(#refusedTold) OR #refusedTold.#of <> :of OR #refusedTold.#by = :by)',
+  )
+  return ok
+}
+
+/**
  * Begins the next generation of hook secrets. Of two requests that replace the same generation one does; the agent does
  * not know the new secrets yet, so the push config counts as handed out only.
  * @param previousUntil until when the replaced ones are still accepted, ms

@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { answering, bearer, error, gone, refused } from '../support/bearers.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { status } from '../support/scripted.ts'
+import { push, statusPush } from '../support/trip.ts'
 import { day, hearOperations, hour, minute, trip, typesTold, waitsOfFile, world } from '../support/waits.ts'
 
 waitsOfFile()
@@ -116,4 +117,24 @@ test('credentials that are refused in the one version that the agent knows now a
   await trip.pass(day, 60)
   expect(typesTold(client)).toEqual([expired])
   expect(aboutAgent(id)).toEqual([])
+})
+
+test('refused credentials are told once, of however many tasks their unbound subscription is pushed, and when it is bound', async () => {
+  const { agent, id } = await world.agentOf()
+  const { hook, client, made } = await trip.subscribe(id, { ...month, ...bearer('bad') })
+  const refusing = (taskId: string) =>
+    answering(agent, taskId, token => (token === 'bad' ? refused() : undefined))
+  const tasks = [1, 2, 3].map(n => `t${n}-of-${id}`)
+  agent.instead(refused)
+  for (const taskId of tasks) await push(hook, statusPush(taskId, 'completed'))
+  await trip.pass(2 * hour, 60)
+  expect(typesTold(client)).toEqual([expired])
+  const [taskId = ''] = tasks
+  await trip.call('POST', `/v1/subscriptions/${made.id}/bind`, { taskId })
+  await trip.pass(6 * hour, 60)
+  expect(typesTold(client)).toEqual([expired])
+  await trip.call('PUT', `/v1/subscriptions/${made.id}/credentials`, bearer('bad'))
+  refusing(taskId)
+  await trip.pass(6 * hour, 60)
+  expect(typesTold(client)).toEqual([expired, expired])
 })

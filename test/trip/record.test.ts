@@ -49,6 +49,10 @@ describe('a trace', () => {
   test('that the subscription brings is that of every call, wake and line, each call with a span of its own', async () => {
     const more = { traceparent: given, parentTask: { agent: 'elsewhere', taskId: 'plan' } }
     const one = await begin(status('working'), more)
+    const error = { code: -32002, message: 'not cancelable' }
+    agent.instead(({ id, method }) =>
+      method === 'CancelTask' ? { body: JSON.stringify({ jsonrpc: '2.0', id, error }) } : undefined,
+    )
     await trip.call('POST', `/v1/tasks/scripted/${one.taskId}/cancel`, {})
     await trip.pass(2000)
     let refusals = 2
@@ -56,6 +60,7 @@ describe('a trace', () => {
       who === 'look' && operation === 'PutItem' && refusals-- > 0 ? 'throttle' : undefined
     await goOn(one, status('completed'), one.hook)
     await trip.pass(240_000, 8)
+    agent.instead(undefined)
     expect(one.client.told().map(({ type }) => type)).toEqual(['task.cancel_refused', 'task.completed'])
     const headers = [
       ...agent.calls(one.taskId).map(header),
