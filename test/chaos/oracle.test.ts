@@ -64,6 +64,12 @@ test.each([
   expect(judge(task, interestOf(task, name, [[type, hour]]))).toEqual([`unsaid sub-${name}`])
 })
 
+test('a loss is one entry of a client, whichever of its subscriptions that names', () => {
+  const task = taskOf('submitted', 'working')
+  const one = interestOf(task, 'blind', [['task.lost_access', hour]])
+  expect(judge(task, one, { ...one, id: 'sub-other' })).toEqual([])
+})
+
 test('each of several hears of its own', () => {
   const task = taskOf('submitted', 'working')
   const told = interestOf(task, 'blind', [['task.lost_access', hour]])

@@ -33,12 +33,13 @@ const goneAt = ({ deletedAt = Number.POSITIVE_INFINITY }: Interest): number => d
 
 function isTold(task: Task, { client, id, pass }: Interest, since: number): boolean {
   const entries = client.byTask.get(task.id) ?? []
-  const own = entries.filter(({ subscription }) => subscription === id)
   // The same credentials are told once, whenever that was.
-  if (pass?.how === 'refuse') return own.some(({ type }) => type === expired)
+  if (pass?.how === 'refuse')
+    return entries.some(({ type, subscription }) => type === expired && subscription === id)
   const isAlarm = ({ type }: Entry): boolean => lost.includes(type)
-  // What was told before stands, unless the task was seen and told again.
-  return own.some(entry => isAlarm(entry) && (entry.at >= since - minute || entries.at(-1) === entry))
+  // That a task is lost is one entry of a client, which names the first of its subscriptions. What was told before stands,
+  // unless the task was seen and told again.
+  return entries.some(entry => isAlarm(entry) && (entry.at >= since - minute || entries.at(-1) === entry))
 }
 
 /** The same of a budget, which runs out within the first hour of a rest. */
@@ -64,7 +65,13 @@ export function judgeOverdue(task: Task, interests: readonly Interest[], now: nu
     }))
 }
 
-const unsaid = (task: Task, { id, client, pass }: Interest, since: number): Violation => ({
-  ...{ rule: 'unsaid', task: task.id },
-  says: `inbox ${client.name} has no alarm for ${id}, whose credentials (${pass?.name}) show nothing since ${new Date(since).toISOString()}`,
-})
+function unsaid(task: Task, { id, client, pass }: Interest, since: number): Violation {
+  const told = (client.byTask.get(task.id) ?? []).map(
+    ({ type, subscription }) => `${type} to ${subscription}`,
+  )
+  const says = [
+    `inbox ${client.name} has no alarm for ${id}, whose credentials (${pass?.name}) show nothing`,
+    `since ${new Date(since).toISOString()} at ${task.agent.name}: ${told.join(', ') || 'nothing told'}`,
+  ].join(' ')
+  return { rule: 'unsaid', task: task.id, says }
+}
